@@ -95,19 +95,10 @@ def wanted_keys(sentences: list[str]) -> np.ndarray:
     The set is an open-addressing table, ``uint64`` [a power of two], with 0 in free slots, at most half full.
     """
     buffer, begins, ends = sentence_bytes(words_of(" ".join(sentences)))
-    counts = [len(words_of(sentence)) for sentence in sentences]
-    slots = np.zeros(1 << max(16, (sum(counts) * 8).bit_length()), np.uint64)
-    used, start = 0, 0
-    done: list[tuple[int, int]] = []
-    for count in counts:
-        # a sentence of n words has at most n * MAX_SOURCE_PHRASE n-grams; rehash into a table of twice the size
-        while (used + count * MAX_SOURCE_PHRASE) * 2 > len(slots):
-            slots, used = np.zeros(len(slots) * 2, np.uint64), 0
-            for a, b in done:
-                used += int(kernels.add_ngram_keys(slots, buffer, begins, ends, a, b, MAX_SOURCE_PHRASE))
-        used += int(kernels.add_ngram_keys(slots, buffer, begins, ends, start, start + count, MAX_SOURCE_PHRASE))
-        done.append((start, start + count))
-        start += count
+    bounds = np.cumsum([0, *(len(words_of(sentence)) for sentence in sentences)])
+    slots = np.zeros(1 << max(16, int(bounds[-1] * 8).bit_length()), np.uint64)
+    while not kernels.add_ngram_keys(slots, buffer, begins, ends, bounds, MAX_SOURCE_PHRASE):
+        slots = np.zeros(len(slots) * 2, np.uint64)
     return slots
 
 
@@ -126,25 +117,21 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, lin
     affiliated = (np.zeros((1 << 12) + 1, np.int64), np.zeros(1 << 14, np.int8)) if links else None
     filled, number = 0, 1
     for block in read_table_blocks(path):
-        buffer, position, code = np.frombuffer(block, np.uint8), 0, kernels.FULL
-        while code == kernels.FULL:
-            position, filled, lines, code = kernels.phrase_lines(
-                buffer, position, keys, sources.table, targets.table, POW10, source_of, target_of, scores,
-                affiliated, filled,
-            )  # fmt: skip
-            number += int(lines)
-            if code == kernels.FULL:  # the kernel stopped before a line; enlarge the arrays and resume at that line
-                if filled == len(source_of):
-                    source_of, target_of = _doubled(source_of), _doubled(target_of)
-                    scores = _doubled(scores)
-                longest = block.find(b"\n", position) - position
-                if affiliated is not None:
-                    affiliated = _with_room(*affiliated, len(source_of), int(affiliated[0][filled]) + longest)
-                sources.reserve(2, longest)
-                targets.reserve(2, longest)
+        lines = block.count(b"\n")
+        rows = filled + lines
+        source_of, target_of, scores = (_with_room(array, rows) for array in (source_of, target_of, scores))
+        sources.reserve(lines, len(block))
+        targets.reserve(lines, len(block))
+        if affiliated is not None:
+            begins, places = affiliated
+            affiliated = _with_room(begins, rows + 1), _with_room(places, int(begins[filled]) + len(block))
+        filled, read, code = kernels.phrase_lines(
+            np.frombuffer(block, np.uint8), keys, sources.table, targets.table, POW10, source_of, target_of, scores,
+            affiliated, filled,
+        )  # fmt: skip
         if code:
-            line = block[position:].split(b"\n", 1)[0]
-            _refuse(line, path, number, code, columns, reordering=False)
+            _refuse(block, int(read), path, number, code, columns, reordering=False)
+        number += lines
     if number == 1:
         say(f"warning: {path}: contains no phrase pairs; all words remain untranslated")
     trimmed = None
@@ -154,26 +141,21 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, lin
     return _grouped(sources, targets, source_of[:filled], target_of[:filled], scores[:filled], trimmed)
 
 
-def _refuse(line: bytes, path: Path, number: int, code: int, columns: int, *, reordering: bool) -> None:
+def _refuse(block: bytes, line: int, path: Path, first: int, code: int, columns: int, *, reordering: bool) -> None:
+    """Report a wrong line of a block, whose first line has the number ``first`` in the file."""
     if code == kernels.REFUSED:
-        refuse_line(line, path, number, None, reordering=reordering)
+        refuse_line(block.split(b"\n", line + 1)[line], path, first + line, None, reordering=reordering)
     raise InputError(
-        f"{path}, line {number}: does not have the {columns} scores that the moses.ini specifies; "
+        f"{path}, line {first + line}: does not have the {columns} scores that the moses.ini specifies; "
         "create the table again or correct the moses.ini"
     )
 
 
-def _doubled(array: np.ndarray) -> np.ndarray:
-    return np.concatenate([array, np.zeros_like(array)])
-
-
-def _with_room(begins: np.ndarray, places: np.ndarray, rows: int, words: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the arrays of ``kernels.phrase_lines`` for affiliations, enlarged for so many rows and words."""
-    if rows + 1 > len(begins):
-        begins = np.concatenate([begins, np.zeros(rows + 1 - len(begins), np.int64)])
-    while words > len(places):
-        places = _doubled(places)
-    return begins, places
+def _with_room(array: np.ndarray, size: int) -> np.ndarray:
+    """Return the array, enlarged by doubling to at least ``size`` rows."""
+    while len(array) < size:
+        array = np.concatenate([array, np.zeros_like(array)])
+    return array
 
 
 def _grouped(
@@ -214,10 +196,9 @@ def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> Reord
         lines, code = kernels.reordering_lines(
             buffer, table.sources.table, table.targets.table, pairs, POW10, probabilities, present
         )
-        number += int(lines)
         if code:
-            line = block.split(b"\n", int(lines) + 1)[int(lines)]
-            _refuse(line, path, number, code, columns, reordering=True)
+            _refuse(block, int(lines), path, number, code, columns, reordering=True)
+        number += int(lines)
     with np.errstate(divide="ignore"):
         logs = np.maximum(np.log(probabilities), LOG_FLOOR)
     logs[present == 0] = 0.0

@@ -15,11 +15,8 @@ from rnnsmt.base.kernels.table_lines import (
 )
 from rnnsmt.nnjm.examples import affiliate
 
-OK, FULL = 0, 100
-"""Return codes: all lines parsed; the output arrays are full."""
-
-COLUMNS, REFUSED = 1, 2
-"""Return codes for errors: another number of score columns; a malformed line."""
+OK, COLUMNS, REFUSED = 0, 1, 2
+"""Return codes: all lines parsed; a line with another number of scores; a malformed line."""
 
 LAST_PLACE = 127
 """Largest affiliation, for ``int8``; source phrases of more words are never looked up."""
@@ -28,43 +25,46 @@ _SPACE = 32
 
 
 @kernel(**INNER)
-def has_key(slots, key):
-    """Return whether a set of hashes (open addressing, linear probing, 0 in free slots) contains ``key``."""
+def _find_key(slots, key):
+    """Return the slot of a hash in a set (open addressing, linear probing), or the free slot, 0, where it belongs."""
     mask = np.uint64(slots.shape[0] - 1)
     slot = key & mask
-    while slots[np.int64(slot)] != np.uint64(0):
-        if slots[np.int64(slot)] == key:
-            return True
+    while slots[np.int64(slot)] != np.uint64(0) and slots[np.int64(slot)] != key:
         slot = (slot + np.uint64(1)) & mask
-    return False
+    return np.int64(slot)
+
+
+@kernel(**INNER)
+def _has_key(slots, key):
+    return slots[_find_key(slots, key)] == key
 
 
 @kernel()
-def add_ngram_keys(slots, buffer, word_begin, word_end, first, last, longest):
-    """Add the hashes of all n-grams of the words ``first``..``last`` - 1 to a set.
+def add_ngram_keys(slots, buffer, word_begin, word_end, bounds, longest):
+    """Add the hashes of all n-grams of sentences to a set.
 
     Args:
         slots: ``uint64`` [a power of two], the set, with 0 in free slots.
         buffer: ``uint8``, the text.
         word_begin, word_end: ``int64`` [words], first byte and end of each word in ``buffer``.
-        first, last: range of words.
+        bounds: ``int64`` [sentences + 1]; the words of sentence s are bounds[s]..bounds[s + 1] - 1.
         longest: maximum order of the n-grams.
 
     Returns:
-        The number of hashes that were new.
+        False if the set is not large enough: more than half of its slots would be in use.
     """
-    mask = np.uint64(slots.shape[0] - 1)
-    new = 0
-    for i in range(first, last):
-        for j in range(i, min(last, i + longest)):
-            key = hash_bytes(buffer, word_begin[i], word_end[j])
-            slot = key & mask
-            while slots[np.int64(slot)] != np.uint64(0) and slots[np.int64(slot)] != key:
-                slot = (slot + np.uint64(1)) & mask
-            if slots[np.int64(slot)] == np.uint64(0):
-                slots[np.int64(slot)] = key
-                new += 1
-    return new
+    free = slots.shape[0] // 2
+    for sentence in range(bounds.shape[0] - 1):
+        for i in range(bounds[sentence], bounds[sentence + 1]):
+            for j in range(i, min(bounds[sentence + 1], i + longest)):
+                key = hash_bytes(buffer, word_begin[i], word_end[j])
+                slot = _find_key(slots, key)
+                if slots[slot] == np.uint64(0):
+                    if free == 0:
+                        return False
+                    slots[slot] = key
+                    free -= 1
+    return True
 
 
 @kernel(**INNER)
@@ -85,29 +85,26 @@ def _affiliate_words(buffer, bounds, fields, begin, out):
 
 
 @kernel()
-def phrase_lines(buffer, begin, keys, sources, targets, pow10, out_source, out_target, out_scores, affiliated, filled):
-    """Parse the lines of a phrase table in a block, from byte ``begin`` on.
+def phrase_lines(buffer, keys, sources, targets, pow10, out_source, out_target, out_scores, affiliated, filled):
+    """Parse the lines of a phrase table in a block.
 
     Args:
         buffer: ``uint8``, whole lines.
-        begin: first byte of a line.
         keys: ``uint64``, set of hashes of source phrases as of ``add_ngram_keys``; a single slot keeps every line.
-        sources, targets: intern tables of whole phrases.
+        sources, targets: intern tables of whole phrases, with capacity for those of the block.
         pow10: ``float64``, powers of ten for the parser of numbers.
-        out_source, out_target: ``int32`` [capacity], ids of the phrases.
-        out_scores: ``float64`` [capacity, columns], scores as in the file.
-        affiliated: None, or (``int64`` [capacity + 1], ``int8`` [capacity for words]): where the target words of each
-            row begin, the end of the last row included, and their affiliations.
+        out_source, out_target: ``int32`` [at least ``filled`` + lines], ids of the phrases.
+        out_scores: ``float64`` [the same, columns], scores as in the file.
+        affiliated: None, or (``int64`` [the same + 1], ``int8`` [with room for all target words]): where the target
+            words of each row begin, the end of the last row included, and their affiliations.
         filled: number of rows in use.
 
     Returns:
-        (position, number of rows in use, number of complete lines, code). With the code ``FULL`` the caller enlarges
-        the arrays and intern tables and calls again from the position; with ``COLUMNS`` and ``REFUSED`` the position is
-        that of the wrong line.
+        (number of rows in use, number of lines before a wrong one, code).
     """
     end = buffer.shape[0]
     bounds = np.empty((FIELDS, 2), np.int64)
-    position = begin
+    position = 0
     lines = 0
     while position < end:
         stop = position
@@ -115,26 +112,13 @@ def phrase_lines(buffer, begin, keys, sources, targets, pow10, out_source, out_t
             stop += 1
         fields = split_line(buffer, position, stop, bounds)
         if fields == MALFORMED:
-            return position, filled, lines, REFUSED
-        keep = keys.shape[0] == 1 or has_key(keys, hash_bytes(buffer, bounds[0, 0], bounds[0, 1]))
-        if keep:
-            # each phrase is shorter than the line, so space for the line is sufficient for either of them
-            full = (
-                filled >= out_source.shape[0]
-                or sources.size[0] + 1 >= sources.hashes.shape[0]
-                or targets.size[0] + 1 >= targets.hashes.shape[0]
-                or sources.offsets[sources.size[0]] + stop - position > sources.arena.shape[0]
-                or targets.offsets[targets.size[0]] + stop - position > targets.arena.shape[0]
-            )
-            if affiliated is not None:
-                full = full or affiliated[0][filled] + stop - position > affiliated[1].shape[0]
-            if full:
-                return position, filled, lines, FULL
+            return filled, lines, REFUSED
+        if keys.shape[0] == 1 or _has_key(keys, hash_bytes(buffer, bounds[0, 0], bounds[0, 1])):
             columns = check_phrase_line(buffer, bounds, fields, pow10, out_scores[filled])
             if columns == MALFORMED:
-                return position, filled, lines, REFUSED
+                return filled, lines, REFUSED
             if columns != out_scores.shape[1]:
-                return position, filled, lines, COLUMNS
+                return filled, lines, COLUMNS
             out_source[filled] = intern(sources, buffer, bounds[0, 0], bounds[0, 1])
             out_target[filled] = intern(targets, buffer, bounds[1, 0], bounds[1, 1])
             if affiliated is not None:
@@ -143,7 +127,7 @@ def phrase_lines(buffer, begin, keys, sources, targets, pow10, out_source, out_t
             filled += 1
         position = stop + 1
         lines += 1
-    return position, filled, lines, OK
+    return filled, lines, OK
 
 
 @kernel()
@@ -159,7 +143,7 @@ def reordering_lines(buffer, sources, targets, pairs, pow10, out, present):
         present: ``uint8`` [pairs], set to 1 for pairs that are in the block.
 
     Returns:
-        (number of complete lines, code).
+        (number of lines before a wrong one, code).
     """
     end = buffer.shape[0]
     bounds = np.empty((FIELDS, 2), np.int64)
