@@ -246,7 +246,8 @@ right and discontinuous to the left. Orientations with the same index share a sc
 
 _STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS, *NEURAL_MODELS)
 
-_KNOWN = (*_STATEFUL, PHRASE_DICTIONARY, "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
+SUPPORTED = (*_STATEFUL, PHRASE_DICTIONARY, "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
+"""Kinds of features that the decoder supports."""
 
 _SINGLE = ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion")
 """Kinds that a model has at most once, except kinds that are loaded from files."""
@@ -298,10 +299,10 @@ def _check_features(ini: MosesIni) -> None:
                 f"{ini.path}: {feature.name} scores complete translations and cannot be used in the search; use "
                 "the system whose n-best lists were rescored, or select from these lists with `tuning rerank`"
             )
-        if feature.kind not in _KNOWN:
+        if feature.kind not in SUPPORTED:
             raise InputError(
                 f"{ini.path}: unknown feature {feature.kind}; the table must be {PHRASE_DICTIONARY} (text form), and "
-                f"the other supported features are {', '.join(k for k in _KNOWN if k != PHRASE_DICTIONARY)}"
+                f"the other supported features are {', '.join(k for k in SUPPORTED if k != PHRASE_DICTIONARY)}"
             )
         for option in ("input-factor", "output-factor", "factor"):
             if feature.options.get(option, "0") != "0":

@@ -1,6 +1,7 @@
 """The search against exhaustive enumeration on tiny random models."""
 
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search.decoder import decode, translations
 from rnnsmt.search.kernels import stack as kernels
 from rnnsmt.search.kernels.records import Work
-from rnnsmt.search.model import SearchModel, load_model
+from rnnsmt.search.model import SUPPORTED, SearchModel, load_model
 from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.translation_options import look_up
@@ -240,3 +241,9 @@ def coverage_cost(work: Work, gap: int, mask: int) -> float:
         while mask & 1:
             position, mask = position + 1, mask >> 1
     return total + work.tail_future[position]
+
+
+def test_the_table_of_features_has_those_of_the_decoder() -> None:
+    page = (Path(__file__).parents[3] / "docs/search.md").read_text()
+    rows = page.partition("| feature | estimated")[2].partition("\n\n")[0].splitlines()[2:]
+    assert {kind for row in rows for kind in re.findall("`([^`]+)`", row.split(" | ")[0])} == set(SUPPORTED)
