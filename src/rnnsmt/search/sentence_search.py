@@ -143,7 +143,7 @@ class SentenceSearch:
         """
         self._count(work)
         numbers = np.arange(first, first + len(derivations.offsets) - 1)
-        words = np.diff(self._bounds)[numbers]
+        words = self._bounds[numbers + 1] - self._bounds[numbers]
         best, nbest = None, NBest.none(len(self.weights))
         if self.options.nbest > 0 and words[0]:
             listed = self._extractor().derivations(work, int(words[0]), self.options.nbest)

@@ -43,7 +43,7 @@ def new_table(items: int) -> StackTable:
     return StackTable(np.zeros(power_of_two(2 * items), SLOT), np.empty((items, 2), np.uint64))
 
 
-@kernel(**INNER, **UNCOUNTED)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _first_slot(rows, number, slots):
     """Return the slot at which the search for a row begins."""
     key = np.uint64(0)
@@ -52,7 +52,7 @@ def _first_slot(rows, number, slots):
     return np.int64(key & np.uint64(slots.shape[0] - 1))
 
 
-@kernel(**INNER, **UNCOUNTED)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def number_row(rows, slots, counts, used):
     """Number the row that the caller has written behind the rows in use.
 

@@ -108,7 +108,7 @@ def context_after(work, request):
     return number_row(work.joint_contexts, work.joint_context_slots, work.counts, JOINT_CONTEXTS)
 
 
-@kernel(**INNER, **UNCOUNTED)
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _entry(store, context, window, word, ends):
     """Return the index of the entry of a word after a context, with a window; a new entry gets the score NaN.
 
