@@ -309,7 +309,8 @@ class JointFeature(NeuralFeature):
     def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Compute natural-log probabilities of words, see ``NeuralFeature.score``."""
         numbers, window_of = np.unique(contexts[:, 0], return_inverse=True)
-        return self.scorer.score_windows(self._windows[numbers], window_of, contexts[:, 1:], owner, words)
+        windows, window_of = self._windows[numbers], window_of.astype(np.int32)
+        return self.scorer.score_windows(windows, window_of, contexts[:, 1:], owner, words)
 
 
 class NetworkOptions(NamedTuple):
