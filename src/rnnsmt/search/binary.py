@@ -17,7 +17,6 @@ SHA-256 is compared instead.
 import json
 import mmap
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -52,9 +51,6 @@ ALIGNMENT = 64
 _START = b"rnnsmt binary model "
 
 _FIRST_LINE = re.compile(_START + rb"(\d+) (\d+) (\S+)\n")
-
-_TICK = 50_000_000
-"""Time in ns after which rewriting a file is certain to change its modification time."""
 
 
 class ModelText(NamedTuple):
@@ -92,21 +88,14 @@ def make_binary(
     Returns:
         The tables, and the size of the binary file in bytes.
     """
-    before = [_state(text) for text in texts]
-    hashes = [sha256(text.path) for text in texts]
+    described = []
+    for text in texts:  # before they are read, so the file does not match texts that are changed meanwhile
+        size, changed = _state(text)
+        described.append(
+            {"kind": text.kind, "columns": text.columns, "name": text.path.name, "bytes": size, "mtime_ns": changed,
+             "sha256": sha256(text.path)}
+        )  # fmt: skip
     tables = read(texts)
-    # wait until a later change of a text file cannot have the modification time that is recorded here
-    age = time.time_ns() - max(changed for _, changed in before)
-    if 0 <= age < _TICK:
-        time.sleep((_TICK - age) / 1e9)
-    for text, state in zip(texts, before, strict=True):
-        if _state(text) != state:
-            raise InputError(f"{text.path}: was changed while being read; run the same command again")
-    described = [
-        {"kind": text.kind, "columns": text.columns, "name": text.path.name, "bytes": size, "mtime_ns": changed,
-         "sha256": digest}
-        for text, (size, changed), digest in zip(texts, before, hashes, strict=True)
-    ]  # fmt: skip
     return tables, _write(path, described, tables)
 
 

@@ -5,14 +5,12 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, binary, decode, load_model
@@ -241,28 +239,6 @@ def test_wrong_text_files_leave_nothing(directory: Path, capsys: pytest.CaptureF
     assert sorted(directory.rglob("*")) == before
     assert main(["search", "binarise", "--ini", str(directory / "model/moses.ini"), "--model-dir", "nowhere"]) == 2
     assert "nowhere: no such directory" in capsys.readouterr().err
-
-
-def test_a_text_file_that_changes_meanwhile(directory: Path) -> None:
-    texts = model_texts(MosesIni.read(directory / "model/moses.ini"), None)
-
-    def read(given):
-        tables = read_tables(given)
-        os.utime(texts[1].path)
-        return tables
-
-    with pytest.raises(InputError, match="reordering: was changed while being read; run the same command again"):
-        binary.make_binary(directory / "out", texts, read)
-    assert not (directory / "out").exists()
-
-
-def test_a_file_just_written_gets_another_time_when_it_is_written_again(directory: Path) -> None:
-    """Binarisation waits so that a later change of a text file has another modification time."""
-    lm = directory / "model/lm.arpa"
-    os.utime(lm)
-    path = binarise(directory)
-    assert time.time_ns() - lm.stat().st_mtime_ns >= 50_000_000
-    assert path.is_file()
 
 
 PROCESS = """
