@@ -1,13 +1,11 @@
 """Hash tables of the search: open addressing with linear probing; the number of slots is a power of two.
 
 There are two kinds. A table of *rows* numbers the rows of an array in the order of their first appearance; it grows
-with the array. A ``StackTable`` finds items of the stack that is being filled: its slots contain the number of the
-stack, so it need not be cleared between stacks.
+with the array. A table *of the stack* finds items of the stack that is being filled: its slots contain the number of
+the stack, so it need not be cleared between stacks.
 
 Numbers do not depend on the hash function or on the number of slots, only on the order of the requests.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,20 +15,8 @@ from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, mix
 FREE = -1
 """Content of free slots of a table of rows."""
 
-SLOT = np.dtype([("stamp", np.int32), ("item", np.int32)])
-"""Slot of a ``StackTable``, occupied only if ``stamp`` is the number of the current stack: index of an item."""
-
-
-class StackTable(NamedTuple):
-    """Hash table of items of the stack that is being filled.
-
-    Attributes:
-        slots: ``SLOT`` [a power of two, at least twice the number of items].
-        keys: ``uint64`` [items, 2], key of each item.
-    """
-
-    slots: np.ndarray
-    keys: np.ndarray
+SLOT = np.dtype([("high", np.uint64), ("low", np.uint64), ("stamp", np.int32), ("item", np.int32)])
+"""Slot of a table of the stack, occupied only if ``stamp`` is the number of the current stack: key, index of an item."""
 
 
 def power_of_two(size: int) -> int:
@@ -38,9 +24,9 @@ def power_of_two(size: int) -> int:
     return 1 << max(size - 1, 1).bit_length()
 
 
-def new_table(items: int) -> StackTable:
-    """Allocate a table for so many items per stack."""
-    return StackTable(np.zeros(power_of_two(2 * items), SLOT), np.empty((items, 2), np.uint64))
+def new_table(items: int) -> np.ndarray:
+    """Allocate the slots of a table for so many items per stack, ``SLOT`` [a power of two]."""
+    return np.zeros(power_of_two(2 * items), SLOT)
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
@@ -57,7 +43,7 @@ def number_row(rows, slots, counts, used):
     """Number the row that the caller has written behind the rows in use.
 
     Args:
-        rows: ``int32`` [more than ``counts[used]``, n].
+        rows: integers [more than ``counts[used]``, n].
         slots: ``int32`` [a power of two, at least twice the number of rows], ``FREE`` in free slots.
         counts: ``int64``; ``counts[used]`` is the number of rows in use, and is increased if the row is new.
         used: index in ``counts``.
@@ -91,25 +77,26 @@ def enter_rows(rows, slots, count):
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
-def find_item(table, stamp, high, low, new):
+def find_item(slots, stamp, high, low, new):
     """Return the index of the item with a key; if there is none, add the item ``new``.
 
     Args:
-        table: ``StackTable``.
+        slots: ``SLOT``, of ``new_table``.
         stamp: number of the stack.
         high, low: ``uint64``, the key.
     """
-    last = np.int64(table.slots.shape[0] - 1)
-    slot = np.int64(mix(high * GOLDEN_RATIO ^ low) & np.uint64(last))
-    while table.slots[slot].stamp == stamp:
-        item = np.int64(table.slots[slot].item)
-        if table.keys[item, 0] == high and table.keys[item, 1] == low:
-            return item
-        slot = (slot + 1) & last
-    table.slots[slot].stamp = stamp
-    table.slots[slot].item = new
-    table.keys[new, 0] = high
-    table.keys[new, 1] = low
+    last = np.int64(slots.shape[0] - 1)
+    at = np.int64(mix(high * GOLDEN_RATIO ^ low) & np.uint64(last))
+    slot = slots[at]
+    while slot.stamp == stamp:
+        if slot.high == high and slot.low == low:
+            return np.int64(slot.item)
+        at = (at + 1) & last
+        slot = slots[at]
+    slot.stamp = stamp
+    slot.item = new
+    slot.high = high
+    slot.low = low
     return np.int64(new)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.lm.automaton import LmArrays
-from rnnsmt.search.kernels.hash_tables import StackTable, new_table, power_of_two
+from rnnsmt.search.kernels.hash_tables import new_table, power_of_two
 
 CACHE_SLOTS = 1 << 12
 """Size of ``Work.cache``, a power of two."""
@@ -256,8 +256,8 @@ class Work(NamedTuple):
     requests: np.ndarray
     active: np.ndarray
     histogram: np.ndarray
-    coverage_table: StackTable
-    recombination_table: StackTable
+    coverage_table: np.ndarray
+    recombination_table: np.ndarray
     cache: np.ndarray
     joint_states: np.ndarray
     joint_slots: np.ndarray
@@ -266,7 +266,7 @@ class Work(NamedTuple):
     estimates: np.ndarray
     cell_phrase: np.ndarray
     phrases: np.ndarray
-    phrase_table: StackTable
+    phrase_table: np.ndarray
     leaders: np.ndarray
     entries: np.ndarray
     end_contexts: np.ndarray
