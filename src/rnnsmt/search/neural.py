@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnnsmt.base.io import words_of
 from rnnsmt.networks.options import need_torch
@@ -274,7 +275,8 @@ class JointFeature(NeuralFeature):
     def __init__(self, name: str, scorer: "JointScorer") -> None:
         """Create the feature of a network."""
         super().__init__(name, scorer)
-        self._windows = np.zeros((1 << 10, scorer.width), np.int32)  # row 0 is not used: NO_WINDOW
+        # row 0 is not used: NO_WINDOW
+        self._windows: NDArray[np.int32] = np.zeros((1 << 10, scorer.width), np.int32)
         self._numbers: dict[bytes, int] = {}
 
     def windows(self, sentences: list[list[str]]) -> np.ndarray:
@@ -309,8 +311,8 @@ class JointFeature(NeuralFeature):
     def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Compute natural-log probabilities of words, see ``NeuralFeature.score``."""
         numbers, window_of = np.unique(contexts[:, 0], return_inverse=True)
-        windows, window_of = self._windows[numbers], window_of.astype(np.int32)
-        return self.scorer.score_windows(windows, window_of, contexts[:, 1:], owner, words)
+        windows, of = self._windows[numbers], window_of.astype(np.int32)
+        return self.scorer.score_windows(windows, of, contexts[:, 1:], owner, words)
 
 
 class NetworkOptions(NamedTuple):

@@ -16,7 +16,7 @@ FREE = -1
 """Content of free slots of a table of rows."""
 
 SLOT = np.dtype([("high", np.uint64), ("low", np.uint64), ("stamp", np.int32), ("item", np.int32)])
-"""Slot of a table of the stack, occupied only if ``stamp`` is the number of the current stack: key, index of an item."""
+"""Slot of a table of the stack: key and index of an item; occupied only if ``stamp`` is the number of this stack."""
 
 
 def power_of_two(size: int) -> int:
