@@ -609,7 +609,7 @@ def forest(args: argparse.Namespace) -> None:
     axes.set_xlabel("difference in BLEU, 95 % interval")
     for name, colour, marker in zip(PRIMARY, ("black", "tab:blue"), "os", strict=True):
         axes.plot([], [], marker, color=colour, label=name.partition(" = ")[2].replace("-", "\u2212"))
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    figure.legend(loc="outside upper center", ncols=2, frameon=False)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.savefig(args.output, metadata={"Date": None}, facecolor="white")
