@@ -205,7 +205,8 @@ def read_score(path: str | Path) -> Score:
         raise InputError(
             f"{path}: not a score file of this version ({FORMATS[0]}); create it with `rnnsmt evaluation bleu`"
         )
-    sacre = value["sacrebleu"]
+    sacre = value["sacrebleu"]  # format 3 has further entries
+    sacre = sacre and {name: sacre[name] for name in SacreBleu.__dataclass_fields__}
     return Score(
         system=value["system"],
         test_set=value["test_set"],
