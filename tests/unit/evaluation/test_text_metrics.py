@@ -115,6 +115,8 @@ def test_score_files_of_the_format_before(tmp_path):
     content = json.loads((tmp_path / "scores/0.json").read_text())
     del content["metrics"]
     content["format"] = "rnnsmt-bleu-3"
+    if content["sacrebleu"]:
+        content["sacrebleu"]["chrf"] = 12.3
     (tmp_path / "scores/0.json").write_text(json.dumps(content))
     assert read_score(path).metrics == {}
     assert main(command(tmp_path, [path])) == 0
