@@ -16,7 +16,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, atomic_path, open_binary
+from rnnsmt.base.io import InputError, atomic_path, check_name, open_binary
 from rnnsmt.phrases.packing import Packing, Side, SortedPairs, group_rows
 from rnnsmt.phrases.scores import Smoothing, count_targets
 
@@ -162,6 +162,7 @@ class ExtractFile:
 
     def __init__(self, path: str, threads: int = 1, memory_mb: int = 2000) -> None:
         self.threads, self.memory_mb = threads, memory_mb
+        check_name(path)
         self._literal = _literal(path)
         open_binary(path).close()
         with connect("", threads, memory_mb) as connection:

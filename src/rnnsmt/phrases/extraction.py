@@ -7,7 +7,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, scratch_directory
+from rnnsmt.base.io import InputError, check_name, scratch_directory
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.progress import Meter, say
@@ -43,6 +43,7 @@ def extract_phrases(
     Returns:
         The statistics of the stage.
     """
+    check_name(output)
     with scratch_directory(output) as scratch:
         figures = TextStats()
         source_words, target_words = Interner(), Interner()
