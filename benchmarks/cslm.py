@@ -62,7 +62,7 @@ def by_autograd(reduced: bool, model: FeedForwardLM, contexts: Tensor, words: Te
         assert parameter.grad is not None
         parameter.grad.zero_()
     with torch.autocast("cpu", torch.bfloat16, enabled=reduced):
-        units = model.logits(contexts)
+        units = model.logits(contexts.t())
     log_sums = torch.logsumexp(units.float(), 1)
     loss = (log_sums - units.float().gather(1, words[:, None])[:, 0]).sum()
     loss.backward()

@@ -5,8 +5,9 @@
 DIR is the directory written by ``rnnsmt rnn prepare``. Also prints the floating-point operations and the bytes moved
 per update. All versions process the same minibatches, whose pairs have equal lengths:
 
-* by hand: hand-written gradient of ``rnnsmt.rnn.gradients``, float32 and with bfloat16 factors;
-* autograd: ``rnnsmt.rnn.model`` with ``backward``;
+* by hand: ``rnnsmt.rnn.model.loss_and_gradient`` (gradient of gated units, readout and softmax by hand), float32 and
+  with bfloat16 factors;
+* autograd: ``RNNEncoderDecoder.log_probability`` with ``backward`` (only that of the readout by hand);
 * torch.nn.GRU: encoder and decoder are ``nn.GRU`` (whose reset gate differs from that of the paper; c is part of the
   input of the decoder), readout and softmax as usual, ``cross_entropy`` and ``backward``; float32 and under bfloat16
   autocast;
@@ -22,10 +23,8 @@ import torch
 from torch import Tensor, nn
 
 from rnnsmt.networks.devices import DeviceSetup, set_up_device
-from rnnsmt.networks.gradients import Products
 from rnnsmt.networks.training import Training
-from rnnsmt.rnn.gradients import loss_and_gradient
-from rnnsmt.rnn.model import RNNEncoderDecoder
+from rnnsmt.rnn.model import RNNEncoderDecoder, loss_and_gradient
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import PRESETS, RnnSettings, RnnSizes
 from rnnsmt.rnn.training import PairBatches, RnnTask, pair_tensors
@@ -78,8 +77,10 @@ def versions(sizes: RnnSizes, setup: DeviceSetup) -> Iterator[tuple[str, Callabl
         parameter.grad = torch.zeros_like(parameter)
     yield "by hand, float32", lambda source, target: loss_and_gradient(model, source, target)
     if setup.device.type == "cpu":
-        rounded = Products(torch.bfloat16)
-        yield "by hand, bfloat16 factors", lambda source, target: loss_and_gradient(model, source, target, rounded)
+        yield (
+            "by hand, bfloat16 factors",
+            lambda source, target: loss_and_gradient(model, source, target, torch.bfloat16),
+        )
     yield "autograd", backward(model, by_autograd(model))
     gru = WithGRU(sizes).to(setup.device)
     yield "torch.nn.GRU, float32", backward(gru, gru)

@@ -12,10 +12,10 @@ Positions before the beginning of the sentence have id 0. B: n-grams of a batch,
 The CSLM of the paper (section 4.1.2) has the rectifier as f. ``rnnsmt.nnjm`` has the same network with more inputs,
 source words in addition to the preceding target words, and f may be tanh.
 
-Further below: the loss with a hand-written gradient, which is faster on a CPU, where the softmax takes nearly all the
-time (``softmax_gradient`` computes it with its gradient for a few rows at a time); the likelihood of held-out n-grams;
-training, whose loop is in ``rnnsmt.networks.training``. A network that was trained with self-normalisation is centred
-at the end, which moves its ln Z closer to 0.
+``loss_and_gradient`` computes the gradient by hand from the same layers as scoring; on a CPU, the nodes of autograd
+take up to a tenth of the time of a small network. Further below: the likelihood of held-out n-grams; training, whose
+loop is in ``rnnsmt.networks.training``. A network that was trained with self-normalisation is centred at the end, which
+moves its ln Z closer to 0.
 """
 
 import math
@@ -31,14 +31,46 @@ from torch import Tensor, nn
 
 from rnnsmt.networks.data import NULL, UNK, Index, ShuffledBatches, Vocabulary, count_ids
 from rnnsmt.networks.devices import DeviceSetup, full_precision
-from rnnsmt.networks.gradients import DROPOUT_ROWS, Dropout, Products, Randomness, put_gradient
+from rnnsmt.networks.draws import DROPOUT_ROWS, NOTHING_DRAWN, ClassSampler, Draws
+from rnnsmt.networks.gradients import product, put_gradient
 from rnnsmt.networks.model_file import ModelFormat, read_model, write_model
 from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes
-from rnnsmt.networks.softmax import ClassSampler, softmax_gradient
+from rnnsmt.networks.softmax import softmax_gradient
 from rnnsmt.networks.training import Row, Sums, Task, perplexity_of
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "tanh": torch.tanh_}
 """The activation functions of the hidden layers, applied in place."""
+
+
+class HiddenLayer(NamedTuple):
+    """The values of a hidden layer that its gradient needs.
+
+    Attributes:
+        x: [B, inputs], rounded.
+        W: [units, inputs], rounded.
+        units: [B, units], f(W x + b) after dropout.
+        factors: [B, units], of dropout, or None.
+    """
+
+    x: Tensor
+    W: Tensor
+    units: Tensor
+    factors: Tensor | None
+
+    def backpropagate(self, d: Tensor, activation: str) -> None:
+        """Turn the gradient of the units d [B, units] into that of W x + b, in place.
+
+        A dropped unit is 0 like an inactive rectifier, and its gradient is also 0.
+        """
+        if activation == "relu":
+            d *= self.units > 0
+            if self.factors is not None:
+                d *= self.factors
+        elif self.factors is None:
+            d *= 1 - self.units.square()  # tanh' = 1 - tanh^2
+        else:
+            # a unit is c tanh or 0, its factor c or 0: c (1 - (unit / c)^2) = c - unit^2 / c, and 0 where it is dropped
+            d *= self.factors - self.units.square() / self.factors.max().clamp_min(1)
 
 
 class FeedForwardLM(nn.Module):
@@ -80,11 +112,27 @@ class FeedForwardLM(nn.Module):
         for weight, width in by_inputs.items():
             weight.uniform_(-(spread or width), spread or width, generator=generator)
 
+    def layers(self, x: Tensor, dtype: torch.dtype | None = None, draws: Draws = NOTHING_DRAWN) -> list[HiddenLayer]:
+        """Compute both hidden layers from projections x [B, C projection].
+
+        Args:
+            dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
+            draws: the masks of dropout, of both layers.
+        """
+        layers = []
+        for weights, b in ((self.W_1, self.b_1), (self.W_2, self.b_2)):
+            x, W = x.to(dtype or x.dtype), weights.to(dtype or x.dtype)  # rounded once, for the gradient as well
+            units = self.activation(product(x, W.t(), dtype).add_(b))
+            factors = draws.factors(units)
+            if factors is not None:
+                units *= factors
+            layers.append(HiddenLayer(x, W, units, factors))
+            x = units
+        return layers
+
     def hidden(self, contexts: Tensor) -> Tensor:
         """Compute the last hidden layer g [B, hidden_2] from context ids [B, C], oldest first."""
-        x = self.R[contexts].flatten(1)
-        h = self.activation(x @ self.W_1.t() + self.b_1)
-        return self.activation(h @ self.W_2.t() + self.b_2)
+        return self.layers(self.R[contexts].flatten(1))[-1].units
 
     def logits(self, contexts: Tensor) -> Tensor:
         """Compute the output units before the softmax [B, vocabulary] from context ids [B, C]."""
@@ -100,11 +148,9 @@ def loss_and_gradient(
     model: FeedForwardLM,
     contexts: Tensor,
     words: Tensor,
-    randomness: Randomness,
-    mm: Products,
-    alpha: float,
-    dropout: Dropout,
-    sampler: ClassSampler | None = None,
+    dtype: torch.dtype | None = None,
+    alpha: float = 0.0,
+    draws: Draws = NOTHING_DRAWN,
 ) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of sum(-ln p(word | context) + alpha (ln Z)^2).
 
@@ -113,69 +159,32 @@ def loss_and_gradient(
     Args:
         contexts: [B, C], the words before the predicted ones, oldest first.
         words: [B], the words to predict.
-        randomness: the source of the random numbers of dropout and sampler.
+        dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
         alpha: weight of the self-normalisation penalty.
-        dropout: applied to the projections and both hidden layers.
-        sampler: sampler of the classes from which Z is estimated; None: all classes.
+        draws: the masks of dropout, and the classes from which Z is estimated.
 
     Returns:
         float64 [2]: the sum of -ln p, and that of (ln Z)^2, which is 0 if alpha is 0.
     """
-    generators = dropout.generators(randomness)
     x = model.R.index_select(0, contexts.flatten()).view(len(contexts), -1)
-    # dropout after each layer, in place: x, h and g hold the dropped-out values from here on
-    x_factors = _apply_dropout(dropout, x, generators)
-    x = mm.round(x)
-    h = model.activation(mm(x, model.W_1.t()).add_(model.b_1))
-    h_factors = _apply_dropout(dropout, h, generators)
-    rounded_h = mm.round(h)
-    g = model.activation(mm(rounded_h, model.W_2.t()).add_(model.b_2))
-    g_factors = _apply_dropout(dropout, g, generators)
-
-    sample = None if sampler is None else sampler.draw(words, randomness)
-    sums, d_g = softmax_gradient(mm, model.W_o, model.b_o, g, words, alpha, sample)
-
-    # d_a: gradient of the pre-activations, first of the second hidden layer, then of the first
-    kind = model.sizes.activation
-    d_a = _through(kind, d_g, g, g_factors)
-    put_gradient(model.b_2, d_a.sum(0))
-    d_a = mm.round(d_a)
-    put_gradient(model.W_2, mm(d_a.t(), rounded_h))
-    d_a = _through(kind, mm(d_a, model.W_2), h, h_factors)
-    put_gradient(model.b_1, d_a.sum(0))
-    d_a = mm.round(d_a)
-    put_gradient(model.W_1, mm(d_a.t(), x))
-    d_x = mm(d_a, model.W_1)
-    if x_factors is not None:
-        d_x *= x_factors
-    assert model.R.grad is not None
-    model.R.grad.zero_().index_add_(0, contexts.flatten(), d_x.view(-1, model.R.shape[1]))
-    return torch.stack(sums)
-
-
-def _apply_dropout(dropout: Dropout, x: Tensor, generators: list[torch.Generator]) -> Tensor | None:
-    """Apply dropout to x [B, units] in place; return the factors [B, units], or None."""
-    factors = dropout.factors(len(x), x.shape[1], generators)
+    factors = draws.factors(x)
     if factors is not None:
         x *= factors
-    return factors
-
-
-def _through(activation: str, d: Tensor, units: Tensor, factors: Tensor | None) -> Tensor:
-    """Backpropagate d [B, units] through dropout and activation function, in place.
-
-    ``units`` are the values after both; a dropped unit is 0 like an inactive rectifier, and its gradient is also 0.
-    """
-    if activation == "relu":
-        d *= units > 0
-        if factors is not None:
-            d *= factors
-    elif factors is None:
-        d *= 1 - units.square()  # tanh' = 1 - tanh^2
-    else:
-        # a unit is c tanh or 0, its factor c or 0: c (1 - (unit / c)^2) = c - unit^2 / c, and 0 where it is dropped
-        d *= factors - units.square() / factors.max().clamp_min(1)
-    return d
+    layers = model.layers(x, dtype, draws)
+    g = layers[-1].units
+    sums, d = softmax_gradient(model.W_o, model.b_o, g, words, dtype, alpha, draws.classes(words))
+    # d: gradient of the units of a layer, then of its pre-activations, then of the units of the layer before
+    for layer, W, b in ((layers[1], model.W_2, model.b_2), (layers[0], model.W_1, model.b_1)):
+        layer.backpropagate(d, model.sizes.activation)
+        put_gradient(b, d.sum(0))
+        d = d.to(layer.x.dtype)
+        put_gradient(W, product(d.t(), layer.x, dtype))
+        d = product(d, layer.W, dtype)
+    if factors is not None:
+        d *= factors
+    assert model.R.grad is not None
+    model.R.grad.zero_().index_add_(0, contexts.flatten(), d.view(-1, model.R.shape[1]))
+    return torch.stack(sums)
 
 
 class TrainedNetwork(NamedTuple):
@@ -329,7 +338,7 @@ class FeedForwardTask(Task):
     examples = "n-grams"
     kept_by = "epoch"
     number_of_sums = 2  # -ln p and (ln Z)^2
-    dimension, grain = 0, DROPOUT_ROWS
+    grain = DROPOUT_ROWS
     same_launches = True
     model: FeedForwardLM
     settings: FeedForwardSettings
@@ -366,19 +375,19 @@ class FeedForwardTask(Task):
         self.evaluations = range(of_epoch, self.total + 1, of_epoch)
 
     def tensors(self, index: Index, update: int) -> tuple[Tensor, Tensor]:
-        """Return contexts [B, C] and words [B]; words that occur once in the text are replaced by UNK at random."""
+        """Return contexts [C, B] and words [B]; words that occur once in the text are replaced by UNK at random."""
         ids, ngrams = self.ngrams.rows(index), self.ngrams
         if self.settings.singletons:
             draws = np.random.default_rng([self.seed, 4, update]).random(ids.shape, np.float32)
             replaced = ngrams.rare[ids] & (draws < self.settings.singletons)
             ids[replaced] = ngrams.unknown_of[ids[replaced]]
         on_device = torch.from_numpy(ids).to(self.setup.device)
-        return on_device[:, :-1], on_device[:, -1]
+        return on_device[:, :-1].t(), on_device[:, -1]
 
     def loss_and_gradient(self, model: FeedForwardLM, *batch: Any) -> Tensor:
-        contexts, words, randomness = batch
-        alpha = self.settings.self_normalised
-        return loss_and_gradient(model, contexts, words, randomness, self.products, alpha, self.dropout, self.sampler)
+        contexts, words, draws = batch
+        dtype, alpha = self.setup.matmul_dtype, self.settings.self_normalised
+        return loss_and_gradient(model, contexts.t(), words, dtype, alpha, draws)
 
     def words(self, index: Index) -> int:
         return len(index)

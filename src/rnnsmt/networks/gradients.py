@@ -1,7 +1,7 @@
-"""Gradients: operations of networks with hand-written gradients, and the gradient of a minibatch from all its parts.
+"""Gradients: operations shared by the networks, and the gradient of a minibatch from all its parts.
 
-The operations are matrix products of rounded factors, dropout, and gradients in place. The masks of dropout (Srivastava
-et al. 2014) depend on the seed and the examples, not on the number of threads.
+The gradient of a network is computed by autograd, except where one written by hand is faster: the softmax
+(``softmax_gradient``), gated units and readout of the RNN (``rnn.model``), feed-forward networks (``feed_forward``).
 
 For the gradient of a minibatch, the parameters are in one flat tensor. On a CPU, threads share the minibatch. On a GPU,
 the kernels of a small batch take less time than launching them: a graph (``torch.cuda.CUDAGraph``) records the launched
@@ -19,30 +19,12 @@ from torch import Tensor, nn
 from rnnsmt.base.progress import say
 
 
-class Products:
-    """Matrix products of factors that are rounded to ``dtype`` (bfloat16), or not rounded (None).
+def product(a: Tensor, b: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """Compute a @ b of factors that are rounded to ``dtype`` (bfloat16), or not rounded (None); return float32.
 
     Products of rounded factors are summed in float32 and the result is rounded as well; later additions are not.
     """
-
-    def __init__(self, dtype: torch.dtype | None = None) -> None:
-        self.dtype = dtype
-
-    def round(self, x: Tensor) -> Tensor:
-        """Round a factor that is used in several products, so that it is rounded only once."""
-        return x if self.dtype is None else x.to(self.dtype)
-
-    def __call__(self, a: Tensor, b: Tensor) -> Tensor:
-        """Compute a @ b, float32."""
-        if self.dtype is None:
-            return a @ b
-        return (a.to(self.dtype) @ b.to(self.dtype)).float()
-
-    def add_to(self, total: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        """Compute total + a @ b, which may overwrite ``total``: on a GPU this saves a kernel launch."""
-        if total.is_cuda and self.dtype is None:
-            return total.addmm_(a, b)
-        return self(a, b).add_(total)
+    return a @ b if dtype is None else (a.to(dtype) @ b.to(dtype)).float()
 
 
 def put_gradient(parameter: nn.Parameter, gradient: Tensor) -> None:
@@ -51,57 +33,34 @@ def put_gradient(parameter: nn.Parameter, gradient: Tensor) -> None:
     parameter.grad.copy_(gradient)
 
 
-def put_gradients(parameters: Sequence[nn.Parameter], gradients: Sequence[Tensor]) -> None:
-    """Copy gradients into the existing ``.grad`` of several parameters, in one launch on a GPU."""
-    torch._foreach_copy_([parameter.grad for parameter in parameters if parameter.grad is not None], list(gradients))
+def look_up(embedding: nn.Parameter, ids: Tensor) -> Tensor:
+    """Return the rows [n, E] of an embedding for n ids, as a leaf of the graph of autograd (see ``Lookup``)."""
+    return embedding.detach().index_select(0, ids.flatten()).requires_grad_()
 
 
-DROPOUT_ROWS = 32
-"""Number of examples per random generator on a CPU; the parts of a minibatch for threads begin at multiples of it."""
+class Lookup(NamedTuple):
+    """The rows that ``look_up`` returned for some ids of an embedding.
 
-
-def seed_of(seed: int, example: int) -> int:
-    """Return the seed of the random numbers that begin with this example of the training run with seed ``seed``."""
-    return (seed * 1_000_003 + example) % (1 << 63)
-
-
-Randomness = Tensor | torch.Generator
-"""Source of the random numbers of a minibatch: on a CPU the example numbers [B], from which generators are seeded; on a
-GPU a generator that was seeded for the minibatch."""
-
-
-class Dropout:
-    """Dropout with a rate in 256ths (at least 1/256 if not 0); the remaining units are scaled up.
-
-    On a CPU, the masks depend on the seed and the index of the first of every ``DROPOUT_ROWS`` examples, not on the
-    thread that computes them. On a GPU, one generator draws for the whole batch, so its masks differ from those of a
-    CPU.
+    Autograd computes the gradient of the rows; the dense gradient of an embedding would take more time.
     """
 
-    def __init__(self, share: float, seed: int) -> None:
-        self.limit = min(max(round(256 * share), 1), 255) if share > 0 else 0
-        self.seed = seed
+    embedding: nn.Parameter
+    ids: Tensor
+    rows: Tensor
 
-    def generators(self, randomness: Randomness) -> list[torch.Generator]:
-        """Return the random generators for a batch of examples; an empty list if the rate is 0."""
-        if not self.limit:
-            return []
-        if isinstance(randomness, torch.Generator):
-            return [randomness]
-        return [torch.Generator().manual_seed(seed_of(self.seed, n)) for n in randomness[::DROPOUT_ROWS].tolist()]
 
-    def factors(self, rows: int, units: int, generators: list[torch.Generator]) -> Tensor | None:
-        """Draw the next factors, float32 [rows, units]: 0 for dropped units, else 1 / (1 - rate); None: no dropout."""
-        if not generators:
-            return None
-        device = generators[0].device
-        size = (DROPOUT_ROWS if device.type == "cpu" else rows) * units
-        # one random byte per unit, drawn as int64: a byte below ``limit`` drops its unit
-        draws = torch.empty(len(generators), -(-size // 8), dtype=torch.int64, device=device)
-        for row, generator in zip(draws, generators, strict=True):
-            row.random_(-(1 << 63), None, generator=generator)
-        bytes_ = draws.view(torch.uint8)[:, :size].reshape(-1)[: rows * units]
-        return (bytes_ >= self.limit).float().mul_(256 / (256 - self.limit)).view(rows, units)
+def backpropagate(units: Tensor, d_units: Tensor, layers: Sequence[nn.Parameter], lookups: Sequence[Lookup]) -> None:
+    """Overwrite ``.grad`` of some layers and embeddings, given units of the network and the gradient of the loss there.
+
+    The gradients are views of a flat tensor (``flatten``). ``backward`` would add to them, which needs zeros first.
+    """
+    rows = [lookup.rows for lookup in lookups]
+    gradients = torch.autograd.grad(units, [*rows, *layers], d_units, materialize_grads=True)
+    for (embedding, ids, _), gradient in zip(lookups, gradients, strict=False):
+        assert embedding.grad is not None
+        embedding.grad.zero_().index_add_(0, ids.flatten(), gradient)
+    # in one launch on a GPU
+    torch._foreach_copy_([layer.grad for layer in layers if layer.grad is not None], list(gradients[len(rows) :]))
 
 
 @contextmanager
@@ -128,18 +87,16 @@ class GradientThreads:
     synchronise once per minibatch. The threads share the parameters; with a single thread no pool is created.
     """
 
-    def __init__(self, model: nn.Module, flat: nn.Parameter, threads: int, dimension: int, grain: int = 1) -> None:
+    def __init__(self, model: nn.Module, flat: nn.Parameter, threads: int, grain: int) -> None:
         """Create a network and a gradient buffer for each further thread.
 
         Args:
             model: the network; its parameters are views of ``flat``.
             flat: all parameters, with their gradient.
-            dimension: the dimension along which the tensors of a minibatch are split.
             grain: the parts of a minibatch begin at multiples of it.
         """
         assert flat.grad is not None
-        self.dimension, self.grain = dimension, grain
-        self.models, self.gradients = [model], [flat.grad]
+        self.grain, self.models, self.gradients = grain, [model], [flat.grad]
         for _ in range(threads - 1):
             with torch.device("meta"):
                 other: nn.Module = type(model)(model.sizes, seed=None)
@@ -150,13 +107,16 @@ class GradientThreads:
         self._pool = ThreadPoolExecutor(threads, "gradient", torch.set_num_threads, (1,)) if threads > 1 else None
 
     def run(self, gradient_of: Callable[..., Tensor], batch: tuple[Tensor, ...]) -> Tensor:
-        """Fill the gradient of ``flat``; return the sums. ``gradient_of`` is ``Trainer.loss_and_gradient``."""
+        """Fill the gradient of ``flat``; return the sums. ``gradient_of`` is ``Training.loss_and_gradient``.
+
+        batch: tensors whose last dimension are the examples.
+        """
         if self._pool is None:
             return gradient_of(self.models[0], *batch)
-        grains = -(-batch[0].shape[self.dimension] // self.grain)
+        grains = -(-batch[0].shape[-1] // self.grain)
         number = min(len(self.models), grains)
         borders = tuple(self.grain * (grains * k // number) for k in range(1, number))
-        parts = zip(*(tensor.tensor_split(borders, self.dimension) for tensor in batch), strict=True)
+        parts = zip(*(tensor.tensor_split(borders, -1) for tensor in batch), strict=True)
         sums = list(self._pool.map(lambda model, chunk: gradient_of(model, *chunk), self.models[:number], parts))
         # in the order of the parts: the result does not depend on which thread ends first
         for gradient in self.gradients[1:number]:

@@ -8,7 +8,6 @@ time, by compiled kernels, but none is kept. Each row is computed separately, an
 its length: a score is bit-identical regardless of the other rows that are computed in the same call.
 """
 
-import hashlib
 import threading
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.networks.gradients import Products, Randomness, put_gradient
+from rnnsmt.networks.draws import ClassSample
 
 SOFTMAX_ROWS = 256
 """Number of rows of the softmax that are computed together on a CPU: few enough for its cache."""
@@ -34,118 +33,13 @@ class SoftmaxLoss(NamedTuple):
     squares: Tensor
 
 
-class ClassSample(NamedTuple):
-    """Classes of the softmax of a minibatch.
-
-    Attributes:
-        classes: [C], ascending.
-        places: [P], the index in ``classes`` of each word of the minibatch.
-        log_pi: [C], ln of the probability that a class is in the sample; ``NEVER`` for a class with a weight of 0.
-    """
-
-    classes: Tensor
-    places: Tensor
-    log_pi: Tensor
-
-
-NEVER = 1e4
-"""Value of ``log_pi`` with which a class has a weight of 0; finite, because the difference of infinities is NaN."""
-
-
-class DeviceTables(NamedTuple):
-    """Tables of a sampler on a GPU.
-
-    Attributes:
-        cumulative: [classes], cumulative probabilities of a draw.
-        absent: [2, classes], ``ClassSampler._log_absent``.
-        last: the last class with a probability above 0.
-    """
-
-    cumulative: Tensor
-    absent: Tensor
-    last: int
-
-
-class ClassSampler:
-    """Sampler of the classes for the softmax of a minibatch (Bengio and Senecal 2008; Jean et al. 2015).
-
-    The sample consists of the words of the minibatch and of ``number`` draws with replacement, with probabilities
-    proportional to frequency^0.75. If pi is the probability that a class is in the sample, its exponential gets the
-    weight 1 / pi, except in the rows in which it is the word to predict, since it is always in their sample. The
-    estimate of Z is then unbiased.
-    """
-
-    def __init__(self, counts: NDArray[np.number], number: int, seed: int) -> None:
-        """Compute the probabilities of the draws.
-
-        Args:
-            counts: [classes], frequency of each class in the training data.
-            number: number of draws; 0: no sampling, all classes are summed.
-        """
-        self.number, self.seed = number, seed
-        self._on_device: DeviceTables | None = None
-        frequencies = torch.from_numpy(counts / counts.sum())
-        drawn = torch.from_numpy(counts**0.75 / (counts**0.75).sum())
-        self._drawn, self._log_absent = drawn, (torch.log1p(-frequencies), number * torch.log1p(-drawn))
-
-    def draw(self, words: Tensor, randomness: Randomness) -> ClassSample | None:
-        """Draw the classes for a minibatch; None: all classes are summed.
-
-        Args:
-            words: [P], the words to predict.
-            randomness: the source of the random numbers; on a CPU, the first example number determines the draws.
-        """
-        if not self.number:
-            return None
-        if isinstance(randomness, torch.Generator):
-            return self._draw_on_device(words, randomness)
-        first = int(randomness[0])
-        # hashed, so the stream differs from that of dropout, whose seeds are derived from the same numbers
-        digest = hashlib.blake2b(f"classes {self.seed} {first}".encode(), digest_size=8).digest()
-        generator = torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
-        more = torch.multinomial(self._drawn, self.number, replacement=True, generator=generator)
-        classes, places = torch.unique(torch.cat([words.cpu(), more]), return_inverse=True)
-        # 1 - pi = P(not among the words of the minibatch) P(in no draw)
-        batch, draws = (table[classes] for table in self._log_absent)
-        log_pi = torch.log(-torch.expm1(len(words) * batch + draws)).float()
-        return ClassSample(classes, places[: len(words)], log_pi)
-
-    def _draw_on_device(self, words: Tensor, generator: torch.Generator) -> ClassSample:
-        """Draw the classes by kernels that do not depend on the values, so that a CUDA graph can record them.
-
-        The number of classes is always that of words and draws: a repeated class stays, with a weight of 0. If that
-        number is not below the number of all classes, these are returned, with a weight of 0 if they were not drawn.
-        """
-        if self._on_device is None:
-            cumulative, absent = self._drawn.cumsum(0), torch.stack(self._log_absent)
-            last = int(self._drawn.nonzero()[-1])
-            self._on_device = DeviceTables(cumulative.to(words.device), absent.to(words.device), last)
-        cumulative, absent, last = self._on_device
-        draws = torch.rand(self.number, dtype=torch.float64, device=words.device, generator=generator)
-        # rounding may leave the last cumulative probability below a draw
-        more = torch.searchsorted(cumulative, draws, right=True).clamp_max_(last)
-        classes = torch.cat([words, more])
-        if len(classes) < len(cumulative):
-            classes = classes.sort()[0]
-            batch, drawn = absent.index_select(1, classes)
-            left_out = torch.nn.functional.pad(classes[1:] == classes[:-1], (1, 0))
-            places = torch.searchsorted(classes, words.contiguous())
-        else:
-            left_out = torch.ones_like(cumulative, dtype=torch.bool).index_fill_(0, classes, False)
-            classes = torch.arange(len(cumulative), device=words.device)
-            batch, drawn = absent
-            places = words
-        log_pi = torch.log(-torch.expm1(len(words) * batch + drawn)).float().masked_fill_(left_out, NEVER)
-        return ClassSample(classes, places, log_pi)
-
-
 @torch.no_grad()
 def softmax_gradient(
-    mm: Products,
     weights: nn.Parameter,
     biases: nn.Parameter,
     g: Tensor,
     words: Tensor,
+    dtype: torch.dtype | None = None,
     alpha: float = 0.0,
     sample: ClassSample | None = None,
 ) -> tuple[SoftmaxLoss, Tensor]:
@@ -158,46 +52,23 @@ def softmax_gradient(
         weights, biases: [classes, E] and [classes].
         g: [P, E], the last hidden layer.
         words: [P], the classes to predict.
+        dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
         alpha: weight of the penalty on ln Z.
-        sample: the result of ``ClassSampler.draw``: Z is estimated from these classes, and the loss is that of the
-            estimate.
+        sample: of the classes: Z is estimated from these, and the loss is that of the estimate.
 
     Returns:
         The sums of -ln p and (ln Z)^2, and the gradient of g [P, E].
     """
-    if sample is None:
-        sums, d_g, d_weights, d_biases = _softmax_gradient(mm, weights, biases, g, words, alpha, None)
-        put_gradient(weights, d_weights)
-        put_gradient(biases, d_biases)
-        return sums, d_g
-    classes, places, log_pi = sample
-    some = weights.index_select(0, classes), biases.index_select(0, classes)
-    sums, d_g, d_weights, d_biases = _softmax_gradient(mm, *some, g, places, alpha, log_pi)
-    for parameter, gradient in ((weights, d_weights), (biases, d_biases)):
-        assert parameter.grad is not None
-        # on a GPU, classes may be repeated; the gradient of all but one of the copies is 0
-        into = parameter.grad.zero_()
-        put = into.index_add_ if classes.is_cuda else into.index_copy_
-        put(0, classes, gradient.to(parameter.dtype))
-    return sums, d_g
-
-
-def _softmax_gradient(
-    mm: Products, weights: Tensor, biases: Tensor, g: Tensor, words: Tensor, alpha: float, log_pi: Tensor | None
-) -> tuple[SoftmaxLoss, Tensor, Tensor, Tensor]:
-    """Compute ``softmax_gradient`` over all rows of ``weights``; return both sums, gradients of g, weights, biases.
-
-    ``log_pi`` is None, or ln pi [classes]: exponentials get the weight 1 / pi, except that of the word of a row.
-    """
-    E = g.shape[1]
-    if log_pi is not None:
-        biases = biases - log_pi  # exp(unit) / pi
+    dtype, E = dtype or g.dtype, g.shape[1]
+    W, b = weights.data, biases.data
+    if sample is not None:
+        W, b, words = W.index_select(0, sample.classes), b.index_select(0, sample.classes), sample.places
+        b = b - sample.log_pi  # exp(unit) / pi, except that of the word of a row, see below
     # the biases are two more columns, the rounded values and the rounding errors, so they keep 16 significant bits
-    bias = mm.round(biases)
-    matrix = torch.cat([mm.round(weights), bias[:, None], mm.round(biases - bias)[:, None]], 1)
-    extended = torch.cat([mm.round(g), bias.new_ones(len(g), 2)], 1)
-    d_matrix = torch.zeros_like(matrix, dtype=g.dtype)
-    d_g = torch.empty_like(g)
+    bias = b.to(dtype)
+    matrix = torch.cat([W.to(dtype), bias[:, None], (b - bias).to(dtype)[:, None]], 1)
+    extended = torch.cat([g.to(dtype), bias.new_ones(len(g), 2)], 1)
+    d_matrix, d_g = torch.empty(0), torch.empty_like(g)
     chunk = CUDA_SOFTMAX_ROWS if g.is_cuda else SOFTMAX_ROWS
     # one buffer [rows, classes] for logits, p and d loss / d logits of all chunks
     space = matrix.new_empty(min(chunk, len(g)), len(matrix))
@@ -206,9 +77,9 @@ def _softmax_gradient(
         rows, targets = extended[begin : begin + chunk], words[begin : begin + chunk]
         index = torch.arange(len(rows), device=g.device), targets
         logits = torch.mm(rows, matrix.t(), out=space[: len(rows)])
-        if log_pi is not None:
+        if sample is not None:
             # the word of a row has the weight 1
-            logits[index] += log_pi[targets].to(logits.dtype)
+            logits[index] += sample.log_pi[targets].to(logits.dtype)
         units = logits[index].double() if alpha else None  # before softmax overwrites them: ln Z = unit - ln p
         p = torch.softmax(logits, 1, out=logits)
         chosen = p[index]
@@ -222,8 +93,18 @@ def _softmax_gradient(
             chosen = p[index]
         p[index] = chosen - 1
         d_g[begin : begin + chunk] = p @ matrix[:, :E]
-        d_matrix += p.t() @ rows
-    return SoftmaxLoss(loss, squares), d_g, d_matrix[:, :E], d_matrix[:, E]
+        part = p.t() @ rows
+        d_matrix = d_matrix.add_(part) if begin else part.to(g.dtype)
+    for parameter, gradient in ((weights, d_matrix[:, :E]), (biases, d_matrix[:, E])):
+        assert parameter.grad is not None
+        if sample is None:
+            parameter.grad.copy_(gradient)
+        else:
+            # on a GPU, classes may be repeated; the gradient of all but one of the copies is 0
+            into = parameter.grad.zero_()
+            put = into.index_add_ if into.is_cuda else into.index_copy_
+            put(0, sample.classes, gradient.to(into.dtype))
+    return SoftmaxLoss(loss, squares), d_g
 
 
 COLUMNS = 512

@@ -19,19 +19,10 @@ from rnnsmt.base.progress import LOG_SECONDS, say
 from rnnsmt.base.resuming import Stop
 from rnnsmt.networks.data import Index, ShuffledBatches, WindowBatches
 from rnnsmt.networks.devices import DeviceSetup
-from rnnsmt.networks.gradients import (
-    Dropout,
-    GradientThreads,
-    GraphedGradient,
-    Products,
-    Randomness,
-    flatten,
-    flushed_denormals,
-    seed_of,
-)
+from rnnsmt.networks.draws import ClassSampler, Draws, seed_of
+from rnnsmt.networks.gradients import GradientThreads, GraphedGradient, flatten, flushed_denormals
 from rnnsmt.networks.model_file import Checkpoint
 from rnnsmt.networks.settings import TrainingSettings
-from rnnsmt.networks.softmax import ClassSampler
 from rnnsmt.stages import STAGES
 
 CHECK_EVERY = 100
@@ -78,11 +69,8 @@ class Task(ABC):
         patience: number of evaluations without an improvement after which training stops.
         kept_by: column of the learning curve that names the kept parameters in the output files.
         sampler: sampler of the classes of the softmax; None: the sum is over all classes.
-        products: matrix products, rounded as configured in ``setup``.
-        dropout: dropout with the rate and the seed of the training run.
         number_of_sums: number of sums over a minibatch that are computed with its gradient; the first one is -ln p.
         sum_of_losses: whether the loss of a minibatch is the sum of the losses of its examples instead of their mean.
-        dimension: dimension of the examples in the tensors of a minibatch.
         grain: the parts of a minibatch for the threads begin at multiples of this number of examples.
         same_launches: whether ``loss_and_gradient`` launches the same kernels for all minibatches of one shape.
     """
@@ -99,13 +87,11 @@ class Task(ABC):
     sampler: ClassSampler | None = None
     number_of_sums = 1
     sum_of_losses = False
-    dimension: int
     grain: int
     same_launches = False
 
     def __init__(self, settings: TrainingSettings, seed: int, setup: DeviceSetup) -> None:
         self.settings, self.seed, self.setup = settings, seed, setup
-        self.products, self.dropout = Products(setup.matmul_dtype), Dropout(settings.dropout, seed)
 
     # an update
 
@@ -115,13 +101,16 @@ class Task(ABC):
 
     @abstractmethod
     def tensors(self, index: Index, update: int) -> tuple[Tensor, ...]:
-        """Return examples as tensors on the device. update: number of updates so far."""
+        """Return examples as tensors on the device; the last dimension of each are the examples.
+
+        update: number of updates so far.
+        """
 
     @abstractmethod
     def loss_and_gradient(self, model: Any, *batch: Any) -> Tensor:
         """Fill ``.grad`` of all parameters with the gradient summed over (a part of) a minibatch; return the sums.
 
-        batch: the tensors, and the source of the random numbers (``Randomness``).
+        batch: the tensors, and the random draws (``Draws``).
         """
 
     @abstractmethod
@@ -188,7 +177,7 @@ class Training:
         self.flat = flatten(task.model)
         self.optimiser = make_optimiser(self.flat, task.settings)
         threads = threads if device.type == "cpu" else 1
-        self.threads = GradientThreads(task.model, self.flat, threads, task.dimension, task.grain)
+        self.threads = GradientThreads(task.model, self.flat, threads, task.grain)
         self.generator: torch.Generator | None = None
         """On a GPU, the generator of the random numbers of all minibatches."""
         self.graphed: GraphedGradient | None = None
@@ -290,27 +279,27 @@ class Training:
         return sums
 
     def minibatch(self, index: Index, begin: int = 0) -> tuple[Tensor, ...]:
-        """Return the tensors of examples, and their sequence numbers in the training run, in CPU memory.
+        """Return the tensors of examples, and their sequence numbers [B] in the training run, in CPU memory.
 
-        The sequence numbers determine the random draws of dropout and sampler. They are along the dimension of the
-        examples, so that threads can share them. begin: position of the first example in the minibatch.
+        The sequence numbers determine the random draws. begin: position of the first example in the minibatch.
         """
         numbers = torch.arange(begin, begin + len(index)) + self.update * self.task.settings.batch
-        return *self.task.tensors(index, self.update), numbers.view(*[1] * self.task.dimension, -1)
+        return *self.task.tensors(index, self.update), numbers
 
     def gradient(self, batch: tuple[Tensor, ...]) -> Tensor:
         """Fill the gradient, by a CUDA graph or the threads; return the sums over the minibatch [number_of_sums]."""
         if self.generator is not None:
-            self.generator.manual_seed(seed_of(self.task.seed, int(batch[-1].flatten()[0])))
+            self.generator.manual_seed(seed_of(self.task.seed, int(batch[-1][0])))
         if self.graphed is not None:
             return self.graphed(batch).reshape(-1)
         return self.threads.run(self.loss_and_gradient, batch).reshape(-1)
 
     def loss_and_gradient(self, model: nn.Module, *batch: Tensor) -> Tensor:
         """Fill the gradient of ``model`` and return the sums, given the tensors of ``minibatch``."""
-        *tensors, numbers = batch
-        randomness: Randomness = numbers.flatten() if self.generator is None else self.generator
-        return self.task.loss_and_gradient(model, *tensors, randomness)
+        task, (*tensors, numbers) = self.task, batch
+        source = numbers if self.generator is None else self.generator
+        draws = Draws(source, task.seed, task.settings.dropout, task.sampler)
+        return task.loss_and_gradient(model, *tensors, draws)
 
     def check(self) -> None:
         """Check that the loss and the gradient have been finite since the last evaluation."""

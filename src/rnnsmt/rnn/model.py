@@ -1,4 +1,4 @@
-"""The RNN Encoder-Decoder, equation by equation (Cho et al. 2014, section 2 and the supplementary).
+"""The RNN Encoder-Decoder, equation by equation (Cho et al. 2014, section 2 and the supplementary), and its gradient.
 
 Shapes: B phrases of a batch, N source and T target positions (both with EOS), E units of an embedding, H hidden units,
 M maxout units, V target classes. Words are int64 ids: 0 is "no word", 1 an unknown word, the last id EOS.
@@ -8,9 +8,12 @@ The gated unit applies the reset gate BEFORE the recurrent matrix (``torch.nn.GR
     r  = sigmoid(W_r x + U_r h)             z  = sigmoid(W_z x + U_z h)
     h~ = tanh(W x + b + U (r * h))          h' = z * h + (1 - z) * h~
 
-This module is the reference implementation, in plain operations that autograd differentiates. ``gradients`` computes
-the same loss with a hand-written gradient, which is faster. The end of this module reads and writes model files, which
-contain sizes, parameters and vocabulary hashes.
+``Encoder.step`` and ``Decoder.step`` compute one step in plain operations, for scoring, generation and the variant
+``supplementary``. In training, ``GatedSteps`` computes all steps of a batch with a hand-written gradient, which is
+several times faster on a CPU: autograd keeps a node for every small operation of every step and computes the gradient
+of a weight matrix step by step. ``Readout``, for scoring and training, has a hand-written gradient too; autograd
+differentiates the rest of the network in ``loss_and_gradient``. The end of this module reads and writes model files,
+which contain sizes, parameters and vocabulary hashes.
 """
 
 from pathlib import Path
@@ -23,7 +26,10 @@ from torch.nn.functional import embedding, linear
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import say
 from rnnsmt.networks.devices import DeviceSetup
+from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
+from rnnsmt.networks.gradients import Lookup, backpropagate, look_up, product
 from rnnsmt.networks.model_file import ModelFormat, read_model, write_model
+from rnnsmt.networks.softmax import softmax_gradient
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import RnnSizes
 
@@ -63,6 +69,12 @@ class GatedUnit(nn.Module):
     def embed(self, words: Tensor) -> Tensor:
         """Return the embeddings e [..., E] of words [...], with the bias."""
         return embedding(words, self.embedding) + self.b_embedding
+
+    def steps(self, x: Tensor, h: Tensor, terms: Tensor | None, dtype: torch.dtype | None) -> Tensor:
+        """Compute the states [K + 1, B, H] from h on; arguments as in ``GatedSteps``."""
+        matrices = self.W_r, self.W_z, self.W, self.b, self.U_r, self.U_z, self.U
+        states: Tensor = GatedSteps.apply(x, h, terms, dtype, *matrices)
+        return states
 
 
 class Encoder(GatedUnit):
@@ -126,7 +138,7 @@ class Decoder(GatedUnit):
 
 
 class Output(nn.Module):
-    """The parameters of the readout with maxout and of the low-rank softmax G_l G_r (``softmax_input``, ``logits``)."""
+    """The readout with maxout, and the parameters G_l and b_G of the low-rank softmax G_l G_r."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__()
@@ -137,6 +149,11 @@ class Output(nn.Module):
         self.G_r = nn.Parameter(torch.empty(E, M))
         self.G_l = nn.Parameter(torch.empty(V, E))
         self.b_G = nn.Parameter(torch.empty(V))
+
+    def forward(self, s: Tensor, e: Tensor | None, term: Tensor, dtype: torch.dtype | None, draws: Draws) -> Tensor:
+        """Compute the input of the softmax layer [..., B, E]; arguments as in ``Readout``."""
+        g: Tensor = Readout.apply(s, e, term, dtype, draws, self.O_h, self.O_y, self.G_r)
+        return g
 
 
 class RNNEncoderDecoder(nn.Module):
@@ -192,19 +209,14 @@ class RNNEncoderDecoder(nn.Module):
     def softmax_input(self, s: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
         """Compute the input of the softmax layer, G_r m_k [B, E].
 
-        a_k = O_h s_{k-1} + b_o + O_c c + [k > 1] O_y e_{k-1}; m_k = maxout(a_k) over the adjacent pairs (2i, 2i + 1).
-
         Args:
             s: [B, H], the states s_{k-1}.
             previous: [B], the words y_{k-1}; None, or id 0 in a row, if there is no previous word.
             readout: [B, 2M], of the ``DecoderContext``.
         """
-        a = linear(s, self.output.O_h) + readout
-        if previous is not None:
-            e = self.decoder.embed(previous) * (previous != 0)[:, None]
-            a = a + linear(e, self.output.O_y)
-        m = a.unflatten(-1, (-1, 2)).amax(-1)
-        return linear(m, self.output.G_r)
+        e = None if previous is None else self.decoder.embed(previous) * (previous != 0)[:, None]
+        units: Tensor = self.output(s, e, readout, None, NOTHING_DRAWN)
+        return units
 
     def logits(self, s: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
         """Compute the units before the softmax, G_l (G_r m_k) + b_G [B, V]; arguments as in ``softmax_input``."""
@@ -228,6 +240,191 @@ class RNNEncoderDecoder(nn.Module):
             if k + 1 < target.shape[1]:
                 s, previous = self.decoder.step(s, word, context.terms), word
         return total
+
+
+class GatedSteps(torch.autograd.Function):
+    """The states of gated units over K steps, and their gradient, with one matrix product for all steps if possible.
+
+    A variable ``d_x`` is the gradient of the loss with respect to x. Every factor that is used several times is rounded
+    once.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, h: Tensor, terms: Tensor | None, dtype: torch.dtype | None, *matrices: Tensor
+    ) -> Tensor:
+        """Compute the states, [K + 1, B, H], before the first step and after each step.
+
+        Args:
+            x: [K, B, E], the embedded words.
+            h: [B, H], the first state.
+            terms: [B, 3H], the terms of c in reset gate, update gate and candidate at every step, or None.
+            dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
+            matrices: W_r, W_z, W, b, U_r, U_z, U.
+        """
+        W_r, W_z, W, b, U_r, U_z, U = matrices
+        K, B, H = *x.shape[:2], len(b)
+        dtype_of_factors = dtype or x.dtype
+        of_inputs, recurrent = torch.cat([W_r, W_z, W]).to(dtype_of_factors), torch.cat([U_r, U_z]).to(dtype_of_factors)
+        U, x = U.to(dtype_of_factors), x.to(dtype_of_factors)
+        # the terms of x do not depend on the states: one product for all steps
+        gates, candidates = product(x, of_inputs[: 2 * H].t(), dtype), product(x, of_inputs[2 * H :].t(), dtype)
+        candidates += b
+        if terms is not None:
+            gates += terms[:, : 2 * H]
+            candidates += terms[:, 2 * H :]
+        states, reset_states = h.new_empty(K + 1, B, H), h.new_empty(K, B, H)
+        states[0] = h
+        recurrent_t, U_t = recurrent.t(), U.t()
+        steps = zip(gates, candidates, reset_states, states[1:], strict=True)
+        for gate, candidate, reset_state, after in steps:
+            r, z = _add_product(gate, h, recurrent_t, dtype).sigmoid_().split(H, 1)
+            torch.mul(r, h, out=reset_state)
+            _add_product(candidate, reset_state, U_t, dtype).tanh_()
+            # h' = h~ + z (h - h~) = z h + (1 - z) h~
+            h = torch.lerp(candidate, h, z, out=after)
+        ctx.save_for_backward(x, states, gates, reset_states, candidates, of_inputs, recurrent, U)
+        ctx.dtype, ctx.has_terms = dtype, terms is not None
+        return states
+
+    @staticmethod
+    def backward(ctx: Any, d_states: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients of the arguments of ``forward``, given that of the states."""
+        x, states, gates, reset_states, candidates, of_inputs, recurrent, U = ctx.saved_tensors
+        dtype, (K, B, H) = ctx.dtype, candidates.shape
+        # d: of the state after the step; d_inputs: of the pre-activations of reset gate, update gate and candidate
+        d, d_inputs = d_states[K], x.new_empty(K, B, 3 * H, dtype=d_states.dtype)
+        before = states[:-1]
+        gains = before - candidates  # d h' / d z = h - h~
+        (r, z), (d_r, d_z, d_candidates) = gates.split(H, 2), d_inputs.split(H, 2)
+        tensors = d_states[:-1], before, gains, candidates, r, z, d_inputs[:, :, : 2 * H], d_r, d_z, d_candidates
+        aten = torch.ops.aten
+        for d_state, h, gain, candidate, r, z, d_gates, d_r, d_z, d_candidate in reversed(
+            list(zip(*(tensor.unbind() for tensor in tensors), strict=True))
+        ):
+            d_direct = d * z  # d h' / d h = z, d h' / d h~ = 1 - z: d h~ is d - d_direct
+            aten.tanh_backward.grad_input(d - d_direct, candidate, grad_input=d_candidate)
+            aten.sigmoid_backward.grad_input(d * gain, z, grad_input=d_z)
+            d_reset_state = product(d_candidate, U, dtype)
+            aten.sigmoid_backward.grad_input(d_reset_state * h, r, grad_input=d_r)
+            # h is also an input of both gates (U_r, U_z) and, times r, of the candidate
+            d = _add_product(d_direct, d_gates, recurrent, dtype).addcmul_(d_reset_state, r).add_(d_state)
+        d_b = d_inputs[:, :, 2 * H :].sum((0, 1))  # only the candidate has a bias
+        d_terms = d_inputs.sum(0) if ctx.has_terms else None
+        flat = d_inputs.view(K * B, 3 * H).to(x.dtype)
+        d_W = product(flat.t(), x.flatten(0, 1), dtype).split(H)
+        d_U_gates = product(flat[:, : 2 * H].t(), before.flatten(0, 1), dtype).split(H)
+        d_U = product(flat[:, 2 * H :].t(), reset_states.view(K * B, H), dtype)
+        return product(flat, of_inputs, dtype).view(x.shape), d, d_terms, None, *d_W, d_b, *d_U_gates, d_U
+
+
+class Readout(torch.autograd.Function):
+    """The readout with maxout, and its gradient; names and rounding as in ``GatedSteps``."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, s: Tensor, e: Tensor | None, term: Tensor, dtype: torch.dtype | None, draws: Draws, *matrices: Tensor
+    ) -> Tensor:
+        """Compute the input of the softmax layer, G_r m_k [..., B, E].
+
+        a_k = O_h s_{k-1} + O_c c + b_o + O_y e_{k-1}; m_k = maxout(a_k) over the adjacent pairs (2i, 2i + 1).
+
+        Args:
+            s: [..., B, H], the states s_{k-1}.
+            e: [..., B, E], the embeddings e_{k-1}, 0 in rows without a previous word; there may be fewer than states:
+                then the first ones have no previous word. None: there is none in any row.
+            term: [B, 2M], the term of c, O_c c + b_o.
+            dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
+            draws: the masks of dropout, which is applied to the maxout units.
+            matrices: O_h, O_y, G_r.
+        """
+        O_h, O_y, G_r = matrices
+        s, e = s.to(dtype or s.dtype), None if e is None else e.to(dtype or e.dtype)
+        a = product(s, O_h.t(), dtype).add_(term)
+        if e is not None:
+            a[len(s) - len(e) :] += product(e, O_y.t(), dtype)
+        left, right = a.unflatten(-1, (-1, 2)).unbind(-1)
+        m = torch.maximum(left, right)
+        factors = draws.factors(m)
+        if factors is not None:
+            m *= factors
+        ctx.save_for_backward(s, e, a, m, factors, O_h, O_y, G_r)
+        ctx.dtype, ctx.shape = dtype, term.shape
+        return product(m, G_r.t(), dtype)
+
+    @staticmethod
+    def backward(ctx: Any, d_g: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients of the arguments of ``forward``, given that of its result."""
+        s, e, a, m, factors, O_h, O_y, G_r = ctx.saved_tensors
+        dtype = ctx.dtype
+        d_G_r = product(d_g.flatten(0, -2).t(), m.flatten(0, -2), dtype)
+        d_m = product(d_g, G_r, dtype)
+        if factors is not None:
+            d_m *= factors
+        # the gradient of a maximum goes to the larger unit of the pair, to the left one if both are equal
+        left, right = a.unflatten(-1, (-1, 2)).unbind(-1)
+        of_left = left >= right
+        d_a = torch.stack([d_m * of_left, d_m * ~of_left], -1).flatten(-2)
+        d_term = d_a.sum_to_size(ctx.shape)
+        d_a = d_a.to(s.dtype)
+        d_O_h, d_s = product(d_a.flatten(0, -2).t(), s.flatten(0, -2), dtype), product(d_a, O_h, dtype)
+        d_O_y = d_e = None
+        if e is not None:
+            d_a = d_a[len(s) - len(e) :]
+            d_O_y, d_e = product(d_a.flatten(0, -2).t(), e.flatten(0, -2), dtype), product(d_a, O_y, dtype)
+        return d_s, d_e, d_term, None, None, d_O_h, d_O_y, d_G_r
+
+
+def _add_product(total: Tensor, a: Tensor, b: Tensor, dtype: torch.dtype | None) -> Tensor:
+    """Add a @ b to ``total`` in place."""
+    if total.is_cuda and dtype is None:
+        return total.addmm_(a, b)  # one launch; on a CPU, a product that is added afterwards is faster
+    return total.add_(product(a, b, dtype))
+
+
+def loss_and_gradient(
+    model: RNNEncoderDecoder,
+    source: Tensor,
+    target: Tensor,
+    dtype: torch.dtype | None = None,
+    draws: Draws = NOTHING_DRAWN,
+) -> Tensor:
+    """Fill ``.grad`` of every parameter with the gradient of -sum log p(y | x) over the batch; return that sum.
+
+    All pairs have equal numbers of source words and of target words, so nothing is padded. Every parameter must have a
+    ``.grad``, which is overwritten.
+
+    Args:
+        source, target: ids [N, B] and [T, B]; the last row is EOS.
+        dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
+        draws: the masks of dropout, which is applied to the non-recurrent units, embeddings and maxout units (Zaremba
+            et al. 2014), and the classes of the softmax.
+
+    Returns:
+        A float64 scalar tensor.
+    """
+    encoder, decoder, output = model.encoder, model.decoder, model.output
+    H = model.sizes.hidden
+    lookups = [
+        Lookup(unit.embedding, words, look_up(unit.embedding, words))
+        for unit, words in ((encoder, source), (decoder, target[:-1]))
+    ]
+    x, y = (
+        draws.drop((rows + unit.b_embedding).unflatten(0, words.shape))
+        for unit, (_, words, rows) in zip((encoder, decoder), lookups, strict=True)
+    )
+    c = encoder.steps(x, x.new_zeros(x.shape[1], H), None, dtype)[-1]
+    # all matrices that multiply c are stacked, so forward and backward pass take one product each
+    of_c = torch.cat([decoder.V, decoder.C_r, decoder.C_z, decoder.C, output.O_c])
+    first, terms, readout = product(c, of_c.t(), dtype).split([H, 3 * H, len(output.O_c)], 1)
+    s = decoder.steps(y, torch.tanh(first + decoder.b_V), terms, dtype)
+    g = output(s, y, readout + output.b_o, dtype, draws).flatten(0, 1)
+
+    words = target.flatten()
+    sums, d_g = softmax_gradient(output.G_l, output.b_G, g.detach(), words, dtype, sample=draws.classes(words))
+    others = {encoder.embedding, decoder.embedding, output.G_l, output.b_G}
+    backpropagate(g, d_g, [parameter for parameter in model.parameters() if parameter not in others], lookups)
+    return sums.loss
 
 
 FORMAT = ModelFormat("rnnsmt-rnn-1", "an RNN Encoder-Decoder", "train the network again with `rnn train`")

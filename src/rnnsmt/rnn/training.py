@@ -19,11 +19,10 @@ from torch import Tensor
 from rnnsmt.base.io import InputError
 from rnnsmt.networks.data import Index, WindowBatches, draw_held_out
 from rnnsmt.networks.devices import DeviceSetup, full_precision
-from rnnsmt.networks.gradients import DROPOUT_ROWS
-from rnnsmt.networks.softmax import ClassSampler
+from rnnsmt.networks.draws import DROPOUT_ROWS, ClassSampler
+from rnnsmt.networks.gradients import backpropagate
 from rnnsmt.networks.training import Row, Sums, Task, evenly
-from rnnsmt.rnn.gradients import autograd_loss_and_gradient, loss_and_gradient
-from rnnsmt.rnn.model import RNNEncoderDecoder, save_model, vocabularies_of
+from rnnsmt.rnn.model import RNNEncoderDecoder, loss_and_gradient, save_model, vocabularies_of
 from rnnsmt.rnn.pairs import Pairs, word_frequencies
 from rnnsmt.rnn.settings import RnnSettings
 
@@ -175,7 +174,6 @@ class RnnTask(Task):
 
     package = "rnn"
     examples = "pairs"
-    dimension = 1
     model: RNNEncoderDecoder
     settings: RnnSettings
 
@@ -211,10 +209,10 @@ class RnnTask(Task):
         return pair_tensors(self.pairs, index, self.setup.device)
 
     def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Any) -> Tensor:
-        source, target, randomness = batch
+        source, target, draws = batch
         if self.settings.variant == "supplementary":
-            return autograd_loss_and_gradient(model, source, target)
-        return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, randomness)
+            return supplementary_loss_and_gradient(model, source, target)
+        return loss_and_gradient(model, source, target, self.setup.matmul_dtype, draws)
 
     def words(self, index: Index) -> int:
         return int(self.pairs.sides[1].lengths(index).sum())
@@ -261,3 +259,11 @@ class RnnTask(Task):
 
     def save_model(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
         save_model(path, self.model, description | vocabularies_of(self.pairs) | self.inputs)
+
+
+def supplementary_loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor) -> Tensor:
+    """Compute ``loss_and_gradient`` by autograd alone, for ``supplementary``, which has no hand-written gradient."""
+    lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
+    loss = -model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum()
+    backpropagate(loss, torch.ones_like(loss), list(model.parameters()), [])
+    return loss.detach().double()

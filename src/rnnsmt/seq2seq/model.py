@@ -28,7 +28,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.networks.data import NULL, Vocabulary
-from rnnsmt.networks.gradients import Dropout
+from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
 from rnnsmt.networks.model_file import ModelFormat, read_model, write_model
 from rnnsmt.networks.softmax import LOG2E, ExactSoftmax, power_of_2
 from rnnsmt.seq2seq.sentences import SIDES, as_read, padded
@@ -44,9 +44,6 @@ class State(NamedTuple):
     def select(self, rows: Tensor) -> "State":
         """Return the states of the rows [R], in this order."""
         return State(self.h.index_select(1, rows), self.c.index_select(1, rows))
-
-
-NO_DROPOUT = Dropout(0.0, 0)
 
 
 class Seq2Seq(nn.Module):
@@ -69,44 +66,32 @@ class Seq2Seq(nn.Module):
                 for parameter in self.parameters():
                     parameter.uniform_(-spread, spread, generator=generator)
 
-    def encode(
-        self, source: Tensor, dropout: Dropout = NO_DROPOUT, generators: list[torch.Generator] | None = None
-    ) -> State:
+    def encode(self, source: Tensor, draws: Draws = NOTHING_DRAWN) -> State:
         """Encode source sentences; return the initial state of the decoder.
 
         Args:
             source: ids [N, B] in reading order, each column ending in EOS, padded with 0.
-            dropout: applied to the inputs of all layers.
-            generators: ``dropout.generators`` of the sentences.
+            draws: the masks of dropout, which is applied to the inputs of all layers.
         """
         lengths = (source != NULL).sum(0).cpu()
         x = embedding(source, self.source_embedding)
         states = []
         for lstm in self.encoder:
-            x = _drop(x, dropout, generators or [])
-            packed, state = lstm(pack_padded_sequence(x, lengths, enforce_sorted=False))
+            packed, state = lstm(pack_padded_sequence(draws.drop(x), lengths, enforce_sorted=False))
             x, _ = pad_packed_sequence(packed, total_length=len(source))
             states.append(state)
         h, c = (torch.cat(parts) for parts in zip(*states, strict=True))
         return State(h, c)
 
-    def decode(
-        self,
-        words: Tensor,
-        state: State,
-        dropout: Dropout = NO_DROPOUT,
-        generators: list[torch.Generator] | None = None,
-    ) -> tuple[Tensor, State]:
+    def decode(self, words: Tensor, state: State, draws: Draws = NOTHING_DRAWN) -> tuple[Tensor, State]:
         """Read words [T, B] from ``state`` on; return the last layer's states g [T, B, H] and the final state."""
         x = embedding(words, self.target_embedding)
         states = []
         for layer, lstm in enumerate(self.decoder):
-            x, after = lstm(
-                _drop(x, dropout, generators or []), (state.h[layer : layer + 1], state.c[layer : layer + 1])
-            )
+            x, after = lstm(draws.drop(x), (state.h[layer : layer + 1], state.c[layer : layer + 1]))
             states.append(after)
         h, c = (torch.cat(parts) for parts in zip(*states, strict=True))
-        return _drop(x, dropout, generators or []), State(h, c)
+        return draws.drop(x), State(h, c)
 
     def logits(self, g: Tensor) -> Tensor:
         """Compute the output units before the softmax [..., target classes] from g [..., H]."""
@@ -125,13 +110,6 @@ class Seq2Seq(nn.Module):
         g, _ = self.decode(self.read_before(target), self.encode(source))
         logs = torch.log_softmax(self.logits(g), -1).gather(2, target[..., None])[..., 0]
         return (logs * (target != NULL)).sum(0)
-
-
-def _drop(x: Tensor, dropout: Dropout, generators: list[torch.Generator]) -> Tensor:
-    """Apply dropout to x [T, B, U], with a separate mask for every word of every sentence."""
-    steps, rows, units = x.shape
-    factors = dropout.factors(rows, steps * units, generators)
-    return x if factors is None else x * factors.view(rows, steps, units).transpose(0, 1)
 
 
 FORMAT = ModelFormat("rnnsmt-seq2seq-1", "an LSTM encoder-decoder", "train it again with `seq2seq train`")

@@ -15,10 +15,11 @@ from torch import Tensor
 from rnnsmt.base.io import InputError
 from rnnsmt.networks.data import NULL, WINDOW, Index, WindowBatches, count_ids, draw_held_out
 from rnnsmt.networks.devices import DeviceSetup, full_precision
-from rnnsmt.networks.gradients import DROPOUT_ROWS, Dropout, Products, Randomness
-from rnnsmt.networks.softmax import ClassSampler, softmax_gradient
+from rnnsmt.networks.draws import DROPOUT_ROWS, NOTHING_DRAWN, ClassSampler, Draws
+from rnnsmt.networks.gradients import backpropagate
+from rnnsmt.networks.softmax import softmax_gradient
 from rnnsmt.networks.training import Row, Sums, Task, evenly, perplexity_of
-from rnnsmt.seq2seq.model import NO_DROPOUT, Seq2Seq, save_model
+from rnnsmt.seq2seq.model import Seq2Seq, save_model
 from rnnsmt.seq2seq.sentences import SentencePairs, as_read, padded
 from rnnsmt.seq2seq.settings import Seq2SeqSettings
 
@@ -80,7 +81,6 @@ class Seq2SeqTask(Task):
 
     package = "seq2seq"
     examples = "pairs"
-    dimension = 1
     model: Seq2Seq
     settings: Seq2SeqSettings
 
@@ -111,8 +111,8 @@ class Seq2SeqTask(Task):
         return pair_tensors(self.pairs, index, self.settings.source_order, self.setup.device)
 
     def loss_and_gradient(self, model: Seq2Seq, *batch: Any) -> Tensor:
-        source, target, randomness = batch
-        return loss_and_gradient(model, source, target, self.products, self.dropout, self.sampler, randomness)
+        source, target, draws = batch
+        return loss_and_gradient(model, source, target, self.setup.matmul_dtype, draws)
 
     def words(self, index: Index) -> int:
         return int(self.pairs.sides[1].lengths(index).sum())
@@ -155,46 +155,30 @@ class Seq2SeqTask(Task):
 
 
 def loss_and_gradient(
-    model: Seq2Seq,
-    source: Tensor,
-    target: Tensor,
-    mm: Products | None = None,
-    dropout: Dropout = NO_DROPOUT,
-    sampler: ClassSampler | None = None,
-    randomness: Randomness | None = None,
+    model: Seq2Seq, source: Tensor, target: Tensor, dtype: torch.dtype | None = None, draws: Draws = NOTHING_DRAWN
 ) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of -sum ln p(y | x) over the batch; return that sum.
 
-    The gradient of the LSTM layers is computed by autograd; that of the softmax together with its loss, for a few rows
-    at a time. Every parameter must have a ``.grad``, which is overwritten.
+    Every parameter must have a ``.grad``, which is overwritten.
 
     Args:
         source, target: ids [N, B] and [T, B] with EOS, padded with 0.
-        mm: the matrix products of the softmax; their precision is also used for the layers (torch's autocast).
-            Parameters and their gradients remain float32.
-        dropout: applied to the inputs of all layers and the output of the last one.
-        sampler: sampler of the classes of the softmax; None: all classes.
-        randomness: the source of the random numbers of dropout and sampler; None: the example numbers 0 to B - 1 (on a
-            CPU only).
+        dtype: type to which the factors of matrix products are rounded, in the layers by torch's autocast; None: they
+            are not rounded. Parameters and their gradients remain float32.
+        draws: the masks of dropout, of the inputs of all layers and the output of the last one, and the classes of the
+            softmax.
 
     Returns:
         A float64 scalar tensor.
     """
-    for parameter in model.parameters():
-        assert parameter.grad is not None
-        parameter.grad.zero_()
-    mm = mm or Products()
-    randomness = torch.arange(target.shape[1]) if randomness is None else randomness
-    generators = dropout.generators(randomness)
-    with torch.autocast(target.device.type, mm.dtype, enabled=mm.dtype is not None):
-        g, _ = model.decode(model.read_before(target), model.encode(source, dropout, generators), dropout, generators)
+    with torch.autocast(target.device.type, dtype, enabled=dtype is not None):
+        g, _ = model.decode(model.read_before(target), model.encode(source, draws), draws)
     # padding is excluded from the softmax; states [P, H] and words [P] of all P target positions
     mask = target != NULL
     states, words = g[mask].to(model.W_o.dtype), target[mask]
-    sample = None if sampler is None else sampler.draw(words, randomness)
-    sums, d_states = softmax_gradient(mm, model.W_o, model.b_o, states.detach(), words, sample=sample)
-    # autograd continues with the gradient of the softmax input
-    states.backward(d_states.to(states.dtype))
+    sums, d_states = softmax_gradient(model.W_o, model.b_o, states.detach(), words, dtype, sample=draws.classes(words))
+    layers = [parameter for parameter in model.parameters() if parameter not in {model.W_o, model.b_o}]
+    backpropagate(states, d_states, layers, [])
     return sums.loss
 
 

@@ -8,15 +8,14 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.settings import PRESETS, CslmSizes  # noqa: E402
+from rnnsmt.networks.draws import ClassSampler, Draws  # noqa: E402
 from rnnsmt.networks.feed_forward import FeedForwardLM, loss_and_gradient  # noqa: E402
-from rnnsmt.networks.gradients import Dropout, Products, flatten  # noqa: E402
-from rnnsmt.networks.softmax import ClassSampler  # noqa: E402
+from rnnsmt.networks.gradients import flatten  # noqa: E402
 
 from .twin import Twin  # noqa: E402
 
 torch.set_num_threads(1)
 TINY = CslmSizes(vocabulary=11, order=4, projection=3, hidden_1=7, hidden_2=5)
-NO_DROPOUT = Dropout(0.0, 0)
 
 
 def tiny(spread=0.5, sizes=TINY):
@@ -109,8 +108,8 @@ def test_order_of_the_context_matters():
 def test_gradient_by_hand_is_autograds(alpha):
     model = tiny().double()
     flat = flatten(model)
-    contexts, words, rows = batch(600)  # more rows than a chunk of the softmax
-    loss, squares = loss_and_gradient(model, contexts, words, rows, Products(), alpha, NO_DROPOUT)
+    contexts, words, _ = batch(600)  # more rows than a chunk of the softmax
+    loss, squares = loss_and_gradient(model, contexts, words, None, alpha)
     log_sums = torch.logsumexp(model.logits(contexts), 1)
     expected = -model.log_probability(contexts, words).sum() + alpha * (log_sums**2).sum()
     gradient = torch.autograd.grad(expected, list(model.parameters()))
@@ -123,8 +122,9 @@ def test_gradient_by_hand_is_autograds(alpha):
 def test_gradient_by_finite_differences(alpha, sampled):
     model = tiny().double()
     flat = flatten(model)
-    sampler = ClassSampler(np.arange(1, model.sizes.vocabulary + 1), sampled, 1)
-    args = (model, *batch(), Products(), alpha, NO_DROPOUT, sampler)
+    sampler = ClassSampler(np.arange(1, model.sizes.vocabulary + 1), sampled, 1) if sampled else None
+    contexts, words, rows = batch()
+    args = (model, contexts, words, None, alpha, Draws(rows, 1, sampler=sampler))
 
     def value():
         loss, squares = loss_and_gradient(*args)
@@ -147,8 +147,12 @@ def test_gradient_with_dropout():
     """The gradient with a fixed dropout mask equals finite differences."""
     model = tiny().double()
     flat = flatten(model)
-    args = (model, *batch(), Products(), 0.0, Dropout(0.4, 7))
-    loss_and_gradient(*args)
+    contexts, words, rows = batch()
+
+    def value():
+        return float(loss_and_gradient(model, contexts, words, draws=Draws(rows, 7, 0.4))[0])
+
+    value()
     gradient = flat.grad.clone()
     assert not torch.allclose(gradient, flat.grad * 0)
     for i in np.random.default_rng(5).choice(flat.numel(), 60, replace=False):
@@ -156,7 +160,7 @@ def test_gradient_with_dropout():
         values = []
         for step in (1e-6, -1e-6):
             flat.data[i] = before + step
-            values.append(float(loss_and_gradient(*args)[0]))
+            values.append(value())
         flat.data[i] = before
         assert float(gradient[i]) == pytest.approx((values[0] - values[1]) / 2e-6, abs=1e-6)
 
@@ -164,9 +168,9 @@ def test_gradient_with_dropout():
 def test_rounded_factors_change_little():
     model = tiny()
     flat = flatten(model)
-    data = batch(300)
-    exact = loss_and_gradient(model, *data, Products(), 0.1, NO_DROPOUT)
+    contexts, words, _ = batch(300)
+    exact = loss_and_gradient(model, contexts, words, None, 0.1)
     gradient = flat.grad.clone()
-    rounded = loss_and_gradient(model, *data, Products(torch.bfloat16), 0.1, NO_DROPOUT)
+    rounded = loss_and_gradient(model, contexts, words, torch.bfloat16, 0.1)
     assert torch.allclose(exact, rounded, rtol=0.01)
     assert float((flat.grad - gradient).norm() / gradient.norm()) < 0.02

@@ -22,8 +22,8 @@ from rnnsmt.cslm.settings import PRESETS, CslmSettings  # noqa: E402
 from rnnsmt.cslm.text import Text, contexts_at  # noqa: E402
 from rnnsmt.networks.data import NULL, UNK, Vocabulary, draw_held_out  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
+from rnnsmt.networks.draws import Draws  # noqa: E402
 from rnnsmt.networks.feed_forward import centre, class_counts, unigram_log_p  # noqa: E402
-from rnnsmt.networks.gradients import Dropout  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
 from rnnsmt.networks.training import Training  # noqa: E402
 
@@ -314,8 +314,7 @@ def test_no_two_updates_leave_out_the_same_units(text):
     factors = []
     for _ in range(2):
         rows = trainer.minibatch(np.arange(40))[2]
-        dropout = Dropout(0.5, 1)
-        factors.append(dropout.factors(40, 64, dropout.generators(rows)))
+        factors.append(Draws(rows, 1, 0.5).drop(torch.ones(40, 64)))
         trainer.step()
     assert 0.4 < (factors[0] == factors[1]).float().mean() < 0.6
 

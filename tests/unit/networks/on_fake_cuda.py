@@ -11,9 +11,9 @@ from rnnsmt.cslm import ngram_scorer
 from rnnsmt.cslm.settings import CslmSizes
 from rnnsmt.networks.data import Vocabulary
 from rnnsmt.networks.devices import DeviceSetup, set_up_device
+from rnnsmt.networks.draws import NEVER, ClassSample, ClassSampler, Draws
 from rnnsmt.networks.feed_forward import FeedForwardLM, centre
-from rnnsmt.networks.gradients import Dropout, Products
-from rnnsmt.networks.softmax import NEVER, ClassSample, ClassSampler, softmax_gradient
+from rnnsmt.networks.softmax import softmax_gradient
 from rnnsmt.rnn import phrase_scores
 from rnnsmt.rnn.generation import beam_search, sample_targets
 from rnnsmt.rnn.settings import VARIANTS
@@ -197,7 +197,7 @@ def test_a_sample_of_classes_on_a_gpu_has_the_weights_of_the_cpu():
     counts = rng.integers(1, 100, 400).astype(float)
     sampler, words = ClassSampler(counts, 300, 1), torch.from_numpy(rng.integers(0, 60, 50))
     classes, places, log_pi = (
-        part.cpu() for part in sampler.draw(words.to("cuda"), torch.Generator("cuda").manual_seed(3))
+        part.cpu() for part in sampler.draw_on_device(words.to("cuda"), torch.Generator("cuda").manual_seed(3))
     )
     assert len(classes) == len(log_pi) == 350
     assert torch.equal(classes[places], words)
@@ -215,7 +215,7 @@ def test_a_large_sample_is_all_classes():
     words = torch.tensor([5, 7, 5])
     classes, places, log_pi = (
         part.cpu()
-        for part in ClassSampler(counts, 50, 1).draw(words.to("cuda"), torch.Generator("cuda").manual_seed(3))
+        for part in ClassSampler(counts, 50, 1).draw_on_device(words.to("cuda"), torch.Generator("cuda").manual_seed(3))
     )
     assert torch.equal(classes, torch.arange(40))
     assert torch.equal(places, words)
@@ -229,7 +229,7 @@ def test_classes_are_drawn_by_their_frequencies_on_a_gpu():
     counts = np.zeros(200_000)
     counts[:4] = 1, 0, 16, 81
     sampler = ClassSampler(counts, 100_000, 1)
-    drawn = sampler.draw(torch.tensor([0]).to("cuda"), torch.Generator("cuda").manual_seed(3))
+    drawn = sampler.draw_on_device(torch.tensor([0]).to("cuda"), torch.Generator("cuda").manual_seed(3))
     shares = drawn.classes.cpu().bincount(minlength=4) / 100_001
     assert shares.tolist() == pytest.approx([1 / 36, 0, 8 / 36, 27 / 36], abs=0.01)
 
@@ -241,7 +241,7 @@ def test_the_gradient_of_sampled_classes_is_that_of_the_cpu(number):
     weights, biases, g = (torch.randn(*size, generator=generator) for size in ((60, 8), (60,), (50, 8)))
     words = torch.randint(0, 60, (50,), generator=generator)
     counts = np.arange(1, 61).astype(float)
-    found = ClassSampler(counts, number, 1).draw(words.to("cuda"), torch.Generator("cuda").manual_seed(3))
+    found = ClassSampler(counts, number, 1).draw_on_device(words.to("cuda"), torch.Generator("cuda").manual_seed(3))
     counted = found.log_pi.cpu() < NEVER
     classes = found.classes.cpu()[counted]
     samples = [found, ClassSample(classes, torch.searchsorted(classes, words), found.log_pi.cpu()[counted])]
@@ -249,7 +249,7 @@ def test_the_gradient_of_sampled_classes_is_that_of_the_cpu(number):
     for device, sample in zip(("cuda", "cpu"), samples, strict=True):
         W, b = (torch.nn.Parameter(value.clone().to(device)) for value in (weights, biases))
         W.grad, b.grad = torch.zeros_like(W.data), torch.zeros_like(b.data)
-        sums, d_g = softmax_gradient(Products(), W, b, g.to(device), words.to(device), 0.1, sample)
+        sums, d_g = softmax_gradient(W, b, g.to(device), words.to(device), None, 0.1, sample)
         results.append([*sums, d_g, W.grad, b.grad])
     for one, other in zip(*results, strict=True):
         assert close(one, other)
@@ -270,12 +270,12 @@ def test_a_checkpoint_resumes(tmp_path, text, pairs, setup, make):
 
 def test_dropout_of_a_minibatch_is_drawn_at_once():
     """The dropout mask of a minibatch is drawn in one call and depends only on its first example's number."""
-    dropout, found, generator = Dropout(0.25, 1), [], torch.Generator("cuda")
+    units, found, generator = torch.ones(64, 501).to("cuda"), [], torch.Generator("cuda")
     for seed in (0, 0, 64):
         Device.current.reset()
         generator.manual_seed(seed)
-        found.append(dropout.factors(64, 501, dropout.generators(generator)).cpu())
-        assert within(Device.current.counts(), {"launches": 4, "to_device": 0, "to_host": 1}), Device.current.counts()
+        found.append(Draws(generator, 1, 0.25).drop(units).cpu())
+        assert within(Device.current.counts(), {"launches": 5, "to_device": 0, "to_host": 1}), Device.current.counts()
     assert torch.equal(found[0], found[1])
     assert not torch.equal(found[0], found[2])
     assert found[0].unique().tolist() == [0.0, pytest.approx(4 / 3)]

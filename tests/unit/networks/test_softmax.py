@@ -9,14 +9,8 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from rnnsmt.networks.gradients import Products  # noqa: E402
-from rnnsmt.networks.softmax import (  # noqa: E402
-    COLUMNS,
-    ClassSampler,
-    ExactSoftmax,
-    add_exponentials,
-    softmax_gradient,
-)
+from rnnsmt.networks.draws import ClassSample, ClassSampler  # noqa: E402
+from rnnsmt.networks.softmax import COLUMNS, ExactSoftmax, add_exponentials, softmax_gradient  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -49,10 +43,10 @@ def layer_with_gradients(classes: int) -> tuple[nn.Parameter, nn.Parameter, torc
 def test_a_sample_of_all_classes_is_the_whole_softmax() -> None:
     weights, biases, g = layer_with_gradients(30)
     words = torch.tensor([3, 29, 0, 3, 7])
-    (loss, _), d_g = softmax_gradient(Products(), weights, biases, g, words)
+    (loss, _), d_g = softmax_gradient(weights, biases, g, words)
     expected = weights.grad.clone(), biases.grad.clone()
-    everything = torch.arange(30), words, torch.zeros(30)
-    (sampled, _), d_sampled = softmax_gradient(Products(), weights, biases, g, words, sample=everything)
+    everything = ClassSample(torch.arange(30), words, torch.zeros(30))
+    (sampled, _), d_sampled = softmax_gradient(weights, biases, g, words, sample=everything)
     assert float(sampled) == pytest.approx(float(loss), abs=1e-12)
     assert torch.allclose(d_sampled, d_g)
     assert torch.allclose(weights.grad, expected[0])
@@ -64,11 +58,11 @@ def test_gradient_over_sampled_classes() -> None:
     weights, biases, g = layer_with_gradients(40)
     words = torch.tensor([3, 39, 0, 3, 7])
     sampler = ClassSampler(np.arange(1, 41), 12, 1)
-    sample = sampler.draw(words, torch.tensor([5]))
+    sample = sampler.draw(words, 5)
     classes, places, log_pi = sample
     assert classes[places].tolist() == words.tolist()
     assert len(classes) < 17
-    (loss, _), d_g = softmax_gradient(Products(), weights, biases, g, words, sample=sample)
+    (loss, _), d_g = softmax_gradient(weights, biases, g, words, sample=sample)
     found = weights.grad.clone(), biases.grad.clone()
     leaves = [part.detach().clone().requires_grad_() for part in (weights, biases, g)]
     units = leaves[2] @ leaves[0][classes].t() + leaves[1][classes]
@@ -90,14 +84,13 @@ def test_the_sum_over_sampled_classes_has_the_right_expectation() -> None:
     sums = []
     for first in range(4000):
         words = torch.from_numpy(rng.choice(30, 6, p=counts / counts.sum()))
-        classes, _, log_pi = sampler.draw(words, torch.tensor([first]))
+        classes, _, log_pi = sampler.draw(words, first)
         sums.append(np.exp(units[classes.numpy()] - log_pi.numpy()).sum())
     error = np.std(sums) / math.sqrt(len(sums))
     assert np.mean(sums) == pytest.approx(np.exp(units).sum(), abs=4 * error)
     assert error < 0.02 * np.mean(sums)
-    again = sampler.draw(words, torch.tensor([3999]))
+    again = sampler.draw(words, 3999)
     assert all(torch.equal(*pair) for pair in zip(again, (classes, _, log_pi), strict=True))
-    assert ClassSampler(counts, 0, 2).draw(words, torch.tensor([1])) is None
 
 
 @pytest.mark.parametrize("top", [-3e4, -200.0, 0.0, 200.0, 3e4])

@@ -17,8 +17,8 @@ from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.text_scores import word_scores  # noqa: E402
 from rnnsmt.networks.data import UNK  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
+from rnnsmt.networks.draws import Draws  # noqa: E402
 from rnnsmt.networks.feed_forward import FeedForwardLM, loss_and_gradient  # noqa: E402
-from rnnsmt.networks.gradients import Dropout, Products  # noqa: E402
 from rnnsmt.networks.training import Training  # noqa: E402
 from rnnsmt.nnjm.examples import Examples  # noqa: E402
 from rnnsmt.nnjm.model import load_model  # noqa: E402
@@ -64,7 +64,7 @@ def test_gradient_is_that_of_finite_differences(activation, rate):
         parameter.grad = torch.zeros_like(parameter)
 
     def loss():
-        sums = loss_and_gradient(model, contexts, words, torch.arange(9), Products(), 0.1, Dropout(rate, 5))
+        sums = loss_and_gradient(model, contexts, words, None, 0.1, Draws(torch.arange(9), 5, rate))
         return float(sums[0] + 0.1 * sums[1])
 
     loss()

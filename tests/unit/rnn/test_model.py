@@ -9,10 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.networks.gradients import Dropout, Products  # noqa: E402
-from rnnsmt.rnn import gradients  # noqa: E402
-from rnnsmt.rnn.gradients import loss_and_gradient  # noqa: E402
-from rnnsmt.rnn.model import RNNEncoderDecoder  # noqa: E402
+from rnnsmt.networks.draws import Draws  # noqa: E402
+from rnnsmt.rnn.model import RNNEncoderDecoder, loss_and_gradient  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS, RnnSizes  # noqa: E402
 
 from .twin import Twin  # noqa: E402
@@ -202,10 +200,10 @@ def rectangles():
         yield source, target
 
 
-def gradients_of(model, source, target, mm=None):
+def gradients_of(model, source, target, dtype=None):
     for parameter in model.parameters():
         parameter.grad = torch.full_like(parameter, 7.0)  # must be overwritten
-    loss = loss_and_gradient(model, source, target, mm)
+    loss = loss_and_gradient(model, source, target, dtype)
     return loss, {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
 
 
@@ -268,7 +266,7 @@ def test_gradient_with_dropout():
     rows = 7 + torch.arange(source.shape[1])
 
     def loss(share=0.4):
-        return float(gradients.loss_and_gradient(model, source, target, dropout=Dropout(share, 3), randomness=rows))
+        return float(loss_and_gradient(model, source, target, draws=Draws(rows, 3, share)))
 
     assert loss() != pytest.approx(loss(0.0))
     loss()
@@ -284,8 +282,7 @@ def test_small_states_keep_their_digits():
     states = []
     for network_ in (model, copy.deepcopy(model).double()):
         x = network_.encoder.embed(source)
-        trace = gradients._forward(Products(), network_.encoder, x, x.new_zeros(1, 60), None)
-        states.append(trace.states[1:].detach().double())
+        states.append(network_.encoder.steps(x, x.new_zeros(1, 60), None, None)[1:].double())
     assert states[1].abs().max() < 1e-2
     error = torch.linalg.vector_norm(states[0] - states[1]) / torch.linalg.vector_norm(states[1])
     assert error < 1e-6
@@ -300,7 +297,7 @@ def test_gradient_with_rounded_factors_is_near():
         torch.randint(1, 59, (3, 64), generator=generator),
     )
     exact_loss, exact = gradients_of(model, source, target)
-    loss, rounded = gradients_of(model, source, target, Products(torch.bfloat16))
+    loss, rounded = gradients_of(model, source, target, torch.bfloat16)
     assert float(loss) == pytest.approx(float(exact_loss), rel=2e-3)
     for name, value in exact.items():
         assert torch.linalg.vector_norm(rounded[name] - value) < 0.08 * torch.linalg.vector_norm(value), name

@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch")
 from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.networks.data import UNK, Vocabulary  # noqa: E402
 from rnnsmt.networks.devices import set_up_device  # noqa: E402
-from rnnsmt.networks.gradients import Dropout, Products, flatten  # noqa: E402
-from rnnsmt.networks.softmax import ClassSampler  # noqa: E402
+from rnnsmt.networks.draws import ClassSampler, Draws  # noqa: E402
+from rnnsmt.networks.gradients import flatten  # noqa: E402
 from rnnsmt.seq2seq.decoding import beam_search, longest_target, translate_all  # noqa: E402
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq, load_ensemble, load_model, save_model  # noqa: E402
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
@@ -122,10 +122,10 @@ def test_dropout_and_sampling_change_the_loss_and_depend_on_nothing_but_seed_and
     sampler = ClassSampler(np.ones(6), 2, 1)
     rows = torch.arange(2)
     plain = loss_and_gradient(model, *batch)
-    dropped = [loss_and_gradient(model, *batch, dropout=Dropout(0.5, seed), randomness=rows) for seed in (1, 1, 2)]
+    dropped = [loss_and_gradient(model, *batch, draws=Draws(rows, seed, 0.5)) for seed in (1, 1, 2)]
     assert dropped[0] == dropped[1] != dropped[2]
     assert plain != dropped[0]
-    sampled = [loss_and_gradient(model, *batch, sampler=sampler, randomness=rows + first) for first in (0, 0, 64)]
+    sampled = [loss_and_gradient(model, *batch, draws=Draws(rows + first, 1, sampler=sampler)) for first in (0, 0, 64)]
     assert sampled[0] == sampled[1]
     assert sampled[0] != plain
 
@@ -151,8 +151,8 @@ def test_products_of_bfloat16_are_near_those_of_float32(monkeypatch: pytest.Monk
             batch = source[:, columns].contiguous(), target[:, columns].contiguous()
             losses, gradients = [], []
             for precision in ("float32", "bfloat16"):
-                mm = Products(set_up_device("cpu", 1, precision).matmul_dtype)
-                losses.append(float(loss_and_gradient(model, *batch, mm)))
+                dtype = set_up_device("cpu", 1, precision).matmul_dtype
+                losses.append(float(loss_and_gradient(model, *batch, dtype)))
                 gradients.append(gradient.clone())
             assert inside[-2:] == [False, torch.bfloat16]
             assert losses[0] != losses[1]
