@@ -9,7 +9,6 @@ is computed row by row, so that a score is bit-identical regardless of the other
 """
 
 import math
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -96,10 +95,9 @@ class NGramScorer:
             owner: int32 [R], row of ``contexts`` for each request, ascending.
             words: int32 [R], the word of each request.
         """
-        contexts = np.ascontiguousarray(contexts, np.int32)
-        owner, words = np.ascontiguousarray(owner, np.int32), np.ascontiguousarray(words, np.int32)
         if not len(words):
             return np.zeros(0, np.float32)
+        contexts, owner, words = (np.ascontiguousarray(array, np.int32) for array in (contexts, owner, words))
         return self.of_unknown(self._engine.score(contexts, owner, words), words)
 
     def of_unknown(self, scores: Scores, words: Ids) -> Scores:
@@ -124,12 +122,8 @@ class CpuEngine:
 
     def score(self, contexts: Ids, owner: Ids, words: Ids) -> Scores:
         """Compute ``NGramScorer.score`` of requests."""
-
-        def first(rows: slice, h: Scores) -> None:
-            h[:] = self.b_1
-            add_rows(contexts[rows], self.table, self.places, h)
-
-        return self._score(len(contexts), first, owner, words)
+        nothing = np.zeros((1, 0), np.int32)
+        return self.score_shared(nothing, np.zeros(len(contexts), np.int32), contexts, owner, words)
 
     def score_shared(self, shared: Ids, shared_of: Ids, further: Ids, owner: Ids, words: Ids) -> Scores:
         """Compute ``score`` of contexts whose first ids are few distinct rows; the sums of these are computed once.
@@ -142,24 +136,9 @@ class CpuEngine:
             further: int32 [C, context - c], the other ids.
             owner, words: as in ``score``.
         """
-        count = shared.shape[1]
+        contexts, count = len(further), shared.shape[1]
         sums = np.tile(self.b_1, (len(shared), 1))
         add_rows(shared, self.table, self.places[:count], sums)
-
-        def first(rows: slice, h: Scores) -> None:
-            h[:] = sums[shared_of[rows]]
-            add_rows(further[rows], self.table, self.places[count:], h)
-
-        return self._score(len(further), first, owner, words)
-
-    def _score(self, contexts: int, first: Callable[[slice, Scores], None], owner: Ids, words: Ids) -> Scores:
-        """Score requests, one block of contexts per task.
-
-        Args:
-            first: function that computes the first hidden layer of a range of contexts before the activation function,
-                into an array [rows, hidden_1].
-            owner, words: as in ``score``.
-        """
         out = np.empty(len(words), np.float32)
         begins = range(0, contexts, ROWS)
         bounds = np.searchsorted(owner, [*begins, contexts])
@@ -168,7 +147,9 @@ class CpuEngine:
             span = slice(bounds[number], bounds[number + 1])
             rows = slice(begins[number], min(begins[number] + ROWS, contexts))
             h = torch.zeros(ROWS, len(self.b_1))
-            first(rows, h.numpy()[: rows.stop - rows.start])
+            first = h.numpy()[: rows.stop - rows.start]
+            first[:] = sums[shared_of[rows]]
+            add_rows(further[rows], self.table, self.places[count:], first)
             self._block(h, owner[span] - begins[number], words[span], out[span])
 
         list(self._pool.map(block, range(len(begins))) if self._pool else map(block, range(len(begins))))
