@@ -29,7 +29,8 @@ from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.cslm.settings import PRESETS, CslmSettings
 from rnnsmt.cslm.text import Text, contexts_at
 from rnnsmt.networks.devices import multiplies_bfloat16, set_up_device
-from rnnsmt.networks.feed_forward import FeedForwardLM, FeedForwardTask, TrainedNetwork, save_model
+from rnnsmt.networks.feed_forward import FeedForwardLM, TrainedNetwork, save_model
+from rnnsmt.networks.feed_forward_training import FeedForwardTask
 from rnnsmt.networks.settings import FeedForwardSettings
 from rnnsmt.networks.training import Training
 from rnnsmt.nnjm.examples import Examples

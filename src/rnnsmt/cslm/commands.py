@@ -19,7 +19,7 @@ from rnnsmt.networks.run_training import add_training, run_training
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
-    from rnnsmt.networks.feed_forward import FeedForwardTask
+    from rnnsmt.networks.feed_forward_training import FeedForwardTask
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,7 @@
 """The continuous-space language model of the paper: its model file, and its training on the n-grams of a text.
 
-Equations, training and content of the file are in ``rnnsmt.networks.feed_forward``.
+Equations and content of the file are in ``rnnsmt.networks.feed_forward``, the rest of the training in
+``rnnsmt.networks.feed_forward_training``.
 """
 
 from pathlib import Path
@@ -14,7 +15,8 @@ from rnnsmt.cslm.text import Text
 from rnnsmt.networks import feed_forward
 from rnnsmt.networks.data import UNK, Index, draw_held_out
 from rnnsmt.networks.devices import DeviceSetup
-from rnnsmt.networks.feed_forward import FeedForwardTask, NGrams, TrainedNetwork, as_trained, class_counts
+from rnnsmt.networks.feed_forward import TrainedNetwork
+from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams, as_trained, class_counts
 from rnnsmt.networks.model_file import ModelFormat
 
 FORMAT = ModelFormat("rnnsmt-cslm-2", "a CSLM", "train it again with `cslm train`")

@@ -1,4 +1,4 @@
-"""The feed-forward language model (Bengio et al. 2003, Schwenk 2007), in PyTorch: equations, gradient and training.
+"""The feed-forward language model (Bengio et al. 2003, Schwenk 2007), in PyTorch: equations, gradient, model files.
 
 The words before the predicted one are projected by the same matrix R and concatenated, oldest first::
 
@@ -13,30 +13,22 @@ The CSLM of the paper (section 4.1.2) has the rectifier as f. ``rnnsmt.nnjm`` ha
 source words in addition to the preceding target words, and f may be tanh.
 
 ``loss_and_gradient`` computes the gradient by hand from the same layers as scoring; on a CPU, the nodes of autograd
-take up to a tenth of the time of a small network. Further below: the likelihood of held-out n-grams; training, whose
-loop is in ``rnnsmt.networks.training``. A network that was trained with self-normalisation is centred at the end, which
-moves its ln Z closer to 0.
+take up to a tenth of the time of a small network. Training is in ``rnnsmt.networks.feed_forward_training``.
 """
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rnnsmt.networks.data import NULL, UNK, Index, ShuffledBatches, Vocabulary, count_ids
-from rnnsmt.networks.devices import DeviceSetup, full_precision
-from rnnsmt.networks.draws import DROPOUT_ROWS, NOTHING_DRAWN, ClassSampler, Draws
+from rnnsmt.networks.data import Vocabulary
+from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
 from rnnsmt.networks.gradients import product, put_gradient
 from rnnsmt.networks.model_file import ModelFormat, read_model, write_model
-from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes
+from rnnsmt.networks.settings import FeedForwardSizes
 from rnnsmt.networks.softmax import softmax_gradient
-from rnnsmt.networks.training import Row, Sums, Task, perplexity_of
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "tanh": torch.tanh_}
 """The activation functions of the hidden layers, applied in place."""
@@ -232,271 +224,3 @@ def load_model(
         content["meta"],
         Vocabulary(content["source words"]) if "source words" in content else None,
     )
-
-
-ClassCounts = NDArray[np.float64]
-"""[classes], see ``class_counts``."""
-
-ROWS = 256
-"""Number of n-grams that are evaluated at a time."""
-
-
-class NGramLikelihood(NamedTuple):
-    """Mean ln p by the exact softmax, and mean |ln Z|, where Z is the sum of exp over the output units."""
-
-    log_p: float
-    log_sum: float
-
-
-class HeldOutNGrams:
-    """Held-out n-grams.
-
-    Attributes:
-        contexts, words: their ids, ``ROWS`` at a time.
-    """
-
-    def __init__(self, ngrams: NDArray[np.int64], setup: DeviceSetup) -> None:
-        """Load the n-grams [N, C + 1], whose last ids are predicted from the others, onto the device."""
-        self.setup, self.number = setup, len(ngrams)
-        ids = torch.from_numpy(ngrams).to(setup.device)
-        self.contexts, self.words = ids[:, :-1].split(ROWS), ids[:, -1].split(ROWS)
-
-    @torch.no_grad()
-    def measure(self, model: FeedForwardLM) -> NGramLikelihood:
-        """Compute the likelihood by the network, in float32 regardless of the precision of training."""
-        totals = torch.zeros(2, dtype=torch.float64, device=self.setup.device)
-        with full_precision():
-            for contexts, words in zip(self.contexts, self.words, strict=True):
-                units = model.logits(contexts)
-                log_sums = torch.logsumexp(units, 1)
-                log_p = units.gather(1, words[:, None])[:, 0] - log_sums
-                totals += torch.stack([log_p.double().sum(), log_sums.double().abs().sum()])
-        log_p, log_sum = (totals / max(self.number, 1)).tolist()
-        return NGramLikelihood(log_p, log_sum)
-
-
-def class_counts(words: NDArray[np.int32], classes: int, held_out: Index) -> ClassCounts:
-    """Count how often every class is predicted in training, plus one, float64 [classes].
-
-    Args:
-        words: the ids of a text, which may be memory-mapped.
-        held_out: positions in the text that are not trained on.
-    """
-    counts = count_ids(words, classes) - np.bincount(words[held_out], minlength=classes)
-    return counts.astype(np.float64) + 1
-
-
-def as_trained(ids: NDArray[np.int64], counts: ClassCounts) -> NDArray[np.int64]:
-    """Replace the words that do not occur in training by UNK, given the result of ``class_counts``."""
-    return np.where((counts[ids] == 1) & (ids != NULL), UNK, ids)
-
-
-def unigram_log_p(words: NDArray[np.int64], counts: ClassCounts) -> float:
-    """Compute the mean ln p of held-out words by relative class frequencies, over the events of the network."""
-    logs = np.log(counts / counts.sum())
-    return float(logs[as_trained(words, counts)].sum() / max(len(words), 1))
-
-
-@dataclass(frozen=True)
-class NGrams:
-    """The n-grams of a text for training: rows of ids, the last of which is predicted from the others.
-
-    Attributes:
-        number: number of n-grams, including those held out.
-        held_out: indices of the held-out n-grams, ascending.
-        rows: function that returns the n-grams of some indices [B], [B, C + 1].
-        validation: the held-out n-grams, in which words that do not occur in training are replaced by UNK.
-        counts: of the classes, see ``class_counts``.
-        rare: bool [inputs], whether an id is that of a word that occurs once.
-        unknown_of: int64 [inputs], UNK of the side of an id.
-        vocabularies: the words of the classes, and of the source if the network reads it.
-        unknown_words: number of distinct words of the text outside the vocabulary of the classes.
-        inputs: fingerprint of the text, by the name of the text.
-    """
-
-    number: int
-    held_out: Index
-    rows: Callable[[Index], NDArray[np.int64]]
-    validation: NDArray[np.int64]
-    counts: ClassCounts
-    rare: NDArray[np.bool_]
-    unknown_of: NDArray[np.int64]
-    vocabularies: Sequence[Vocabulary]
-    unknown_words: int
-    inputs: dict[str, str]
-
-
-class FeedForwardTask(Task):
-    """Training of a feed-forward network, with an evaluation after every epoch and early stopping.
-
-    Attributes:
-        ngrams: the data.
-        validation: the held-out n-grams.
-        unigram: mean ln p of the held-out n-grams by a unigram model.
-    """
-
-    examples = "n-grams"
-    kept_by = "epoch"
-    number_of_sums = 2  # -ln p and (ln Z)^2
-    grain = DROPOUT_ROWS
-    same_launches = True
-    model: FeedForwardLM
-    settings: FeedForwardSettings
-    batches: ShuffledBatches
-
-    def __init__(
-        self,
-        package: str,
-        kind: ModelFormat,
-        name: str,
-        ngrams: NGrams,
-        settings: FeedForwardSettings,
-        seed: int,
-        setup: DeviceSetup,
-    ) -> None:
-        """Create the network and the minibatches.
-
-        Args:
-            kind: the format of the model file.
-            name: name of the n-grams in the log.
-        """
-        super().__init__(settings, seed, setup)
-        self.package, self.kind, self.name = package, kind, name
-        self.ngrams, self.inputs = ngrams, ngrams.inputs
-        model = FeedForwardLM(settings.sizes(*map(len, ngrams.vocabularies)), seed, settings.spread)
-        set_output_bias(model, settings.output_bias, ngrams.counts)
-        self.model = model.to(setup.device)
-        self.sampler = class_sampler(ngrams.counts, ngrams.rare[: len(ngrams.counts)], settings, seed)
-        self.validation = HeldOutNGrams(ngrams.validation, setup)
-        self.unigram = unigram_log_p(ngrams.validation[:, -1], ngrams.counts)
-        self.batches = ShuffledBatches(ngrams.number, settings.batch, seed, ngrams.held_out)
-        of_epoch = self.batches.updates
-        self.total, self.patience = settings.epochs * of_epoch, settings.patience
-        self.evaluations = range(of_epoch, self.total + 1, of_epoch)
-
-    def tensors(self, index: Index, update: int) -> tuple[Tensor, Tensor]:
-        """Return contexts [C, B] and words [B]; words that occur once in the text are replaced by UNK at random."""
-        ids, ngrams = self.ngrams.rows(index), self.ngrams
-        if self.settings.singletons:
-            draws = np.random.default_rng([self.seed, 4, update]).random(ids.shape, np.float32)
-            replaced = ngrams.rare[ids] & (draws < self.settings.singletons)
-            ids[replaced] = ngrams.unknown_of[ids[replaced]]
-        on_device = torch.from_numpy(ids).to(self.setup.device)
-        return on_device[:, :-1].t(), on_device[:, -1]
-
-    def loss_and_gradient(self, model: FeedForwardLM, *batch: Any) -> Tensor:
-        contexts, words, draws = batch
-        dtype, alpha = self.setup.matmul_dtype, self.settings.self_normalised
-        return loss_and_gradient(model, contexts.t(), words, dtype, alpha, draws)
-
-    def words(self, index: Index) -> int:
-        return len(index)
-
-    def evaluate(self, seen: int, sums: Sums) -> Row:
-        loss, squares = (sums.measured[:2] / max(sums.examples, 1)).tolist()
-        # during training: with dropout and penalty
-        row: Row = {"epoch": self.batches.epoch, "train perplexity": perplexity_of(-loss)}
-        if self.settings.self_normalised:
-            row["train (ln Z)^2"] = squares
-        if self.validation.number:
-            likelihood = self.validation.measure(self.model)
-            row |= {"validation perplexity": perplexity_of(likelihood.log_p), "validation |ln Z|": likelihood.log_sum}
-        return row
-
-    def quality(self, row: Row) -> float:
-        return -row.get("validation perplexity", math.inf)
-
-    def start_message(self) -> str:
-        return f"{self.ngrams.number:,} {self.name}, {self.validation.number:,} of them for validation"
-
-    def format(self, row: Row) -> str:
-        text = f"epoch {row['epoch']}: training perplexity {row['train perplexity']:.2f}"
-        if "validation perplexity" in row:
-            text += f", validation {row['validation perplexity']:.2f} (unigram model {perplexity_of(self.unigram):.0f})"
-            if self.settings.self_normalised:
-                text += f", |ln Z| {row['validation |ln Z|']:.3f}"
-        return text
-
-    def results(self, history: list[Row], kept_row: Row) -> tuple[dict[str, object], dict[str, object]]:
-        """Centre a network trained with self-normalisation, and measure it again."""
-        if self.settings.self_normalised:
-            centre(self.model, self.centring_contexts())
-        stats: dict[str, object] = {"epochs": len(history), "kept epoch": kept_row["epoch"]}
-        if self.validation.number:
-            log_sum = self.validation.measure(self.model).log_sum
-            stats |= {"validation perplexity": kept_row["validation perplexity"], "validation |ln Z|": log_sum}
-            stats["unigram perplexity"] = perplexity_of(self.unigram)
-        return stats, {"validation ngrams": self.validation.number, "computed on": self.setup.describe(), **stats}
-
-    def centring_contexts(self) -> Tensor:
-        """Return the contexts [N, C] of training n-grams that are drawn with the random seed."""
-        drawn = np.unique(np.random.default_rng([self.seed, 5]).integers(0, self.ngrams.number, CENTRING_NGRAMS))
-        places = np.setdiff1d(drawn, self.ngrams.held_out, assume_unique=True)
-        return torch.from_numpy(self.ngrams.rows(places)[:, :-1])
-
-    def save_model(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
-        vocabulary, *source = self.ngrams.vocabularies
-        meta = {**description, **self.inputs, "vocabulary": vocabulary.hash(), **stats}
-        normalised = self.settings.self_normalised > 0
-        trained = TrainedNetwork(self.model, vocabulary, normalised, self.ngrams.unknown_words, meta, *source)
-        save_model(path, self.kind, trained)
-
-
-def class_sampler(
-    counts: ClassCounts, rare: NDArray[np.bool_], settings: FeedForwardSettings, seed: int
-) -> ClassSampler | None:
-    """Return a sampler of the softmax classes by how often each is predicted; None: the sum is over all classes.
-
-    ``rare`` [classes] marks words that occur once, which become UNK with the probability ``singletons``.
-    """
-    if not settings.sampled_classes:
-        return None
-    predicted = np.where(rare, counts - settings.singletons, counts)  # expected value; the others become UNK
-    predicted[UNK] += settings.singletons * np.count_nonzero(rare)
-    return ClassSampler(predicted, settings.sampled_classes, seed)
-
-
-def set_output_bias(model: FeedForwardLM, kind: str, counts: ClassCounts) -> None:
-    """Set the output biases before the first update, see ``OutputBias``; ``zero`` does not change them."""
-    if kind == "unigram":
-        model.b_o.data.copy_(torch.from_numpy(counts / counts.sum()).log())
-    elif kind == "uniform":
-        model.b_o.data.fill_(-math.log(len(counts)))
-
-
-CENTRING_NGRAMS = 20_000
-"""Number of n-grams that ``centre`` draws."""
-
-CENTRING_ROWS = 256
-"""Number of n-grams whose ln Z are computed at a time."""
-
-RIDGE = 1e-3
-"""Ridge parameter of ``centre``, relative to the mean square of a hidden unit; units that are always 0 get weight 0."""
-
-
-@torch.no_grad()
-def centre(model: FeedForwardLM, contexts: Tensor) -> None:
-    """Move ln Z closer to 0 without changing any probability, by changing W_o and b_o in place.
-
-    The softmax is invariant to adding the same number to all output units, also a linear function a . g + c of the last
-    hidden layer: subtracting a from every row of W_o and c from every element of b_o changes ln Z and nothing else.
-    Here a and c are the least-squares fit of ln Z, with a small ridge, over ``contexts`` [N, C] of training n-grams.
-    This is necessary after self-normalised training with dropout: the penalty was applied to networks with dropped
-    units, whose sums differ from those of the full network.
-    """
-    hidden, log_sums = [], []
-    for batch in contexts.to(model.R.device).split(CENTRING_ROWS):
-        g = model.hidden(batch)
-        hidden.append(g.double().cpu().numpy())
-        log_sums.append(torch.logsumexp(g @ model.W_o.t() + model.b_o, 1).double().cpu().numpy())
-    x, y = np.concatenate(hidden), np.concatenate(log_sums)
-    x_mean, y_mean = x.mean(0), y.mean()
-    x, y = x - x_mean, y - y_mean  # centred: the intercept c = y_mean - x_mean . a is not penalised
-    square = float((x**2).mean())
-    if square > np.finfo(np.float32).tiny:
-        ridge = RIDGE * len(x) * square * np.eye(x.shape[1])
-        a = np.linalg.solve(x.T @ x + ridge, x.T @ y)
-    else:  # the hidden layer is constant: there is only an intercept
-        a = np.zeros(x.shape[1])
-    model.W_o.sub_(torch.from_numpy(a).to(model.W_o))
-    model.b_o.sub_(float(y_mean - x_mean @ a))

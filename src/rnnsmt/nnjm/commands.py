@@ -17,7 +17,7 @@ from rnnsmt.nnjm.settings import PRESETS, JointSettings
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
-    from rnnsmt.networks.feed_forward import FeedForwardTask
+    from rnnsmt.networks.feed_forward_training import FeedForwardTask
 
 
 def describe_options(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.networks.data import NULL, UNK, Index, Sequences
 from rnnsmt.networks.devices import DeviceSetup
-from rnnsmt.networks.feed_forward import FeedForwardTask, NGrams, class_counts
+from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams, class_counts
 from rnnsmt.nnjm.examples import Examples
 from rnnsmt.nnjm.model import FORMAT
 from rnnsmt.nnjm.settings import JointSettings

@@ -23,7 +23,7 @@ from rnnsmt.cslm.text import Text, contexts_at  # noqa: E402
 from rnnsmt.networks.data import NULL, UNK, Vocabulary, draw_held_out  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
 from rnnsmt.networks.draws import Draws  # noqa: E402
-from rnnsmt.networks.feed_forward import centre, class_counts, unigram_log_p  # noqa: E402
+from rnnsmt.networks.feed_forward_training import centre, class_counts, unigram_log_p  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
 from rnnsmt.networks.training import Training  # noqa: E402
 

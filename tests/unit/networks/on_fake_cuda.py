@@ -12,7 +12,8 @@ from rnnsmt.cslm.settings import CslmSizes
 from rnnsmt.networks.data import Vocabulary
 from rnnsmt.networks.devices import DeviceSetup, set_up_device
 from rnnsmt.networks.draws import NEVER, ClassSample, ClassSampler, Draws
-from rnnsmt.networks.feed_forward import FeedForwardLM, centre
+from rnnsmt.networks.feed_forward import FeedForwardLM
+from rnnsmt.networks.feed_forward_training import centre
 from rnnsmt.networks.softmax import softmax_gradient
 from rnnsmt.rnn import phrase_scores
 from rnnsmt.rnn.generation import beam_search, sample_targets
