@@ -205,8 +205,10 @@ def read_score(path: str | Path) -> Score:
         raise InputError(
             f"{path}: not a score file of this version ({FORMATS[0]}); create it with `rnnsmt evaluation bleu`"
         )
-    sacre = value["sacrebleu"]  # format 3 has further entries
-    sacre = sacre and {name: sacre[name] for name in SacreBleu.__dataclass_fields__}
+    sacre: SacreBleu | None = None
+    if given := value["sacrebleu"]:
+        own = {name: given[name] for name in SacreBleu.__dataclass_fields__}  # format 3 has further entries
+        sacre = SacreBleu(**own | {name: tuple(own[name]) for name in ("counts", "totals")})
     return Score(
         system=value["system"],
         test_set=value["test_set"],
@@ -214,7 +216,7 @@ def read_score(path: str | Path) -> Score:
         segments=value["segments"],
         references=value["references"],
         statistics=tuple(value["tokenized"]["statistics"]),
-        sacrebleu=sacre and SacreBleu(**sacre | {name: tuple(sacre[name]) for name in ("counts", "totals")}),
+        sacrebleu=sacre,
         decode=value["decode"],
         metrics={
             name: MetricScore(metric["score"], metric["signature"], _numbers(metric["sentences"]))
