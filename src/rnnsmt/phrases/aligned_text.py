@@ -4,6 +4,7 @@ Words are byte strings separated by spaces. An ``Interner`` numbers them in orde
 are read one after the other, with the same numbers.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,7 +169,8 @@ def _to_block(
     lengths = np.diff(source_offsets), np.diff(target_offsets)
     links, link_offsets, repeated, bad_row, bad_byte, problem = parse_links(text, *lengths)
     if problem:
-        token = text[bad_byte : bad_byte + 40].tobytes().split()[0].decode("utf-8", "backslashreplace")
+        # only these four characters end a link: a form feed is a part of it
+        token = re.split(rb"[ \t\r\n]", text[bad_byte : bad_byte + 40].tobytes())[0].decode("utf-8", "backslashreplace")
         n_source, n_target = lengths[0][bad_row], lengths[1][bad_row]
         raise InputError(
             f"{paths[2]}, line {first_line + bad_row}: {LINK_ERRORS[problem]}: '{token}' (the sentences have "

@@ -332,6 +332,7 @@ BAD_CORPORA = {
     "three numbers": (("a", "x", "0-0-0"), "c.a, line 2: not a list of links i-j: '0-0-0'"),
     "a huge number": (("a", "x", "0-99999999999999999999"), "c.a, line 2: not a list of links i-j"),
     "a half link": (("a", "x", "0-"), "c.a, line 2: not a list of links i-j: '0-'"),
+    "a form feed": (("a", "x", "\f"), "c.a, line 2: not a list of links i-j: ' ' (the sentences"),
     "a good link, then a bad one": (("a", "x", "0-0 x-0"), "c.a, line 2: not a list of links i-j: 'x-0'"),
     "the separator in the source": (("a ||| b", "x", "0-0"), "c.f, line 2: contains |||"),
     "the separator in a word": (("a", "x|||", "0-0"), "c.e, line 2: contains |||"),
