@@ -13,6 +13,7 @@ import yaml
 
 from rnnsmt.base.io import InputError, read_json
 from rnnsmt.base.progress import say
+from rnnsmt.config.languages import codes_of_yaml
 from rnnsmt.config.pipeline import pipeline_directory
 from rnnsmt.project.setup import CONFIG, PROFILE
 
@@ -81,6 +82,8 @@ def made_with(directory: Path, config: Path) -> str | None:
         old, new = made[key], (given if isinstance(given, dict) else {}).get(key)
         if key == "corpora" and isinstance(new, list) and all(isinstance(entry, dict) for entry in new):
             old, new = ([{name: entry.get(name) for name in keys} for entry in side] for side in (old, new))
+        if key == "languages" and isinstance(new, dict):
+            new = codes_of_yaml(new)
         if new is not None and new != old:
             names = ", ".join(corpus["name"] for corpus in made["corpora"])
             languages = f"{made['languages']['source']}-{made['languages']['target']}"

@@ -63,6 +63,15 @@ def test_results_of_another_configuration(directory: Path, capsys: pytest.Captur
         assert "was made with other" in said and "(en-de: mine)" in said and "another --directory" in said
 
 
+def test_norwegian_without_quotes_is_not_another_language(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = {"config": {"languages": {"source": "en", "target": "no"}, "corpora": []}}
+    (directory / "results").mkdir()
+    (directory / "results/provenance.json").write_text(json.dumps(made))
+    (directory / "config.yaml").write_text("languages: {source: en, target: no}\n")
+    command_line(["--cores", "2"])
+    assert not capsys.readouterr().err
+
+
 def test_what_a_run_will_do() -> None:
     raw = yaml.safe_load((pipeline_directory() / "config.yaml").read_text())
     config = checked_config(raw)
