@@ -39,9 +39,9 @@ def command_line(arguments: Sequence[str], is_terminal: bool = False) -> list[st
     """
     options = _options(arguments)
     for entry in options.config:
-        key, _, value = entry.partition("=")
+        key, equals, value = entry.partition("=")
         section, *names = re.split("[.:]", key)
-        if names:  # Snakemake ends with a traceback
+        if equals and names:  # Snakemake ends with a traceback
             for name in reversed(names):
                 value = f"{{{name}: {value}}}"
             raise InputError(f"--config {entry}: a setting of a section is a map: --config '{section}={value}'")

@@ -45,6 +45,8 @@ def test_what_is_added(directory: Path) -> None:
     assert command_line(given) == ["--configfile=config.yaml", *given]
     with pytest.raises(InputError, match=re.escape("--config 'rnn={settings: {epochs: 1}}'")):
         command_line(["--config", "seed=2", "rnn.settings.epochs=1"])
+    target = ["--config", "seed=2", "results/table1.md"]  # Snakemake says that this is no name=value pair
+    assert command_line(target)[-3:] == target
 
 
 def test_results_of_another_configuration(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
