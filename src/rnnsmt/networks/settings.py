@@ -99,7 +99,7 @@ SampledClasses = Annotated[
         "it; 0: softmax over all classes",
     ),
 ]
-"""See ``rnnsmt.networks.softmax.ClassSampler``."""
+"""See ``rnnsmt.networks.draws.ClassSampler``."""
 Precision = Annotated[
     Literal["float32", "reduced"],
     Field(

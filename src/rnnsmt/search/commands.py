@@ -182,7 +182,7 @@ def _search_text(
         search = SentenceSearch(model, look_up(model, chunk), weights, options)
         totals.words += sum(map(len, search.looked_up.spans))
         if warn and begin == 0:
-            _warn_about_raw_text(model, chunk, search.looked_up.unknown)
+            _warn_about_raw_text(chunk, search.looked_up.unknown)
         for translation in translations(search):
             totals.unknown_words += translation.unknown
             totals.score += translation.score
@@ -190,7 +190,7 @@ def _search_text(
         del search  # free the memory before the next search is created
 
 
-def _warn_about_raw_text(model: "SearchModel", sentences: list[str], unknown: list[str]) -> None:
+def _warn_about_raw_text(sentences: list[str], unknown: list[str]) -> None:
     from rnnsmt.search.source_text import raw_text_warning
 
     warning = raw_text_warning(sentences, unknown)
