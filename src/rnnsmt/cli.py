@@ -21,7 +21,7 @@ from rnnsmt import __version__
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import check_options
 from rnnsmt.base.progress import StageClock
-from rnnsmt.base.resuming import catch_signals, leave_signals, signal_again
+from rnnsmt.base.resuming import catch_signals, leave_signals, received_signal, signal_again
 from rnnsmt.stages import PACKAGES, SHORT, STAGES
 
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
@@ -71,6 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         raise
     except (InputError, OSError, MemoryError, RuntimeError, ModuleNotFoundError) as error:
+        if isinstance(error, RuntimeError) and (number := received_signal()) is not None:
+            if number == signal.SIGINT:
+                print(f"rnnsmt {name}: interrupted", file=sys.stderr)
+            return 128 + number
         sentence = _sentence(error)
         if sentence is None:
             raise

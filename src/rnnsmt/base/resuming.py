@@ -84,7 +84,8 @@ AGAIN = 0.2
 
 def catch_signals() -> None:
     """Terminate on SIGTERM and Ctrl-C as on an exception, so that temporary files are removed."""
-    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # ignored signals, as with nohup, remain ignored
+    _received.clear()
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:  # ignored signals, as with nohup, remain ignored
         signal.signal(signal.SIGINT, _stop)
     signal.signal(signal.SIGTERM, _stop)
 
@@ -98,11 +99,21 @@ def _stop(number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
 
+def received_signal() -> int | None:
+    """Return the last signal for which an exception was raised; a library may have replaced the exception.
+
+    During the generation of machine code, LLVM calls Python. An exception is lost there, and numba raises
+    ``RuntimeError: no compiled object yet`` instead.
+    """
+    return _received[-1] if _received else None
+
+
 def leave_signals() -> None:
     """Let SIGTERM and Ctrl-C end the process at once, for code that needs no cleanup."""
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, 0)  # of ``signal_again``; the end of Python removes the handler of its signal
 
 
 def signal_again(lost: "sys.UnraisableHookArgs") -> None:

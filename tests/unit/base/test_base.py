@@ -412,6 +412,27 @@ Incomplete()
     assert (done.returncode, done.stderr) == (143, "")
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_during_code_generation_ends_the_process_without_a_traceback(tmp_path, number):
+    """LLVM calls numba when it has generated code; Python discards an exception there, and numba raises another one."""
+    code = f"""
+import signal
+from numba.core.codegen import JITCodeLibrary
+from rnnsmt.cli import entry
+def compiled(library, module, code):
+    if module.name == "hash_bytes":
+        signal.raise_signal({int(number)})
+JITCodeLibrary._object_compiled_hook = classmethod(compiled)
+entry()
+"""
+    (tmp_path / "text").write_text("a b\n")
+    words = ["lm", "estimate", "--input", str(tmp_path / "text"), "--output", str(tmp_path / "lm")]
+    command, new = [sys.executable, "-c", code, *words], os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=new)
+    assert done.returncode == 128 + number
+    assert done.stderr == ("rnnsmt lm estimate: interrupted\n" if number == signal.SIGINT else "")
+
+
 def test_output_to_a_closed_pipe():
     reading, writing = os.pipe()
     os.close(reading)
