@@ -12,6 +12,7 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 if "scipy" not in sys.modules:
     # Numba imports scipy, which takes 0.2 s, to check its version and for BLAS, which no kernel uses.
@@ -22,6 +23,7 @@ if "scipy" not in sys.modules:
 
 import llvmlite.binding  # type: ignore[import-untyped]
 import numba
+from numba.core.caching import IndexDataCacheFile
 
 PACKAGE = Path(__file__).parents[2]
 
@@ -49,3 +51,9 @@ def _cache_directory() -> Path:
 
 
 numba.config.CACHE_DIR = str(_cache_directory())  # type: ignore[attr-defined]
+
+# Numba numbers the files of a kernel, one for each signature. Two processes that compile it for different signatures at
+# the same time would choose the same number, and the kernel of one would run with the arguments of the other.
+IndexDataCacheFile._data_name = lambda self, _: self._data_name_pattern.format(  # type: ignore[method-assign]
+    number=uuid4().int
+)

@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from numba.core.caching import IndexDataCacheFile
+
 from rnnsmt.base.kernels import PACKAGE, kernel_sources, strings
 
 
@@ -84,3 +87,16 @@ def test_an_edit_of_a_called_kernel_reaches_its_callers(tmp_path: Path) -> None:
 
 def test_a_kernel_is_pickled_by_its_name() -> None:
     assert pickle.loads(pickle.dumps(strings.hash_bytes)) is strings.hash_bytes
+
+
+def test_processes_that_compile_a_kernel_at_the_same_time_write_different_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one file for two signatures, a later process ran the code of the other one: wrong results, no error."""
+    processes = [IndexDataCacheFile(str(tmp_path), "kernel", "stamp") for _ in range(2)]
+    with monkeypatch.context() as patch:
+        patch.setattr(IndexDataCacheFile, "_load_index", lambda _: {})  # both have read it before either writes
+        processes[0].save("int64", 1)
+        processes[1].save("float64", 2)
+    assert len(list(tmp_path.glob("*.nbc"))) == 2
+    assert (processes[0].load("float64"), processes[0].load("int64")) == (2, None)
