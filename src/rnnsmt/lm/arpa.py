@@ -68,13 +68,15 @@ class Arpa:
         """Return the maximum n-gram length."""
         return len(self.ngrams)
 
-    def line_of(self, order: int, index: int) -> int:
-        """Return the line number of an n-gram of order 2 or more, for an error message; the file is read again."""
+    def place_of(self, order: int, index: int) -> str:
+        """Return the line of an n-gram of order 2 or more, for an error message; the file is read again."""
+        if not self.path.is_file():  # a pipe cannot be read again
+            return f"{order}-gram {index + 1}"
         lines = enumerate(read_byte_lines(self.path), 1)
         for _, line in lines:
             if line.strip() == b"\\%d-grams:" % order:
                 break
-        return next(islice((number for number, line in lines if line.strip()), index, None))
+        return f"line {next(islice((number for number, line in lines if line.strip()), index, None))}"
 
 
 class _Lines:

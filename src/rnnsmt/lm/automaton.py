@@ -134,7 +134,7 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
             index, problem = (
                 (bad, "has a context that is not in the model") if bad >= 0 else (-2 - bad, "is a duplicate")
             )
-            raise InputError(f"{where}, line {arpa.line_of(order, index)}: the n-gram {problem}")
+            raise InputError(f"{where}, {arpa.place_of(order, index)}: the n-gram {problem}")
         first += counts[order - 1]
     # n-grams of the highest order are not contexts, and therefore not states
     size = 1 + (sum(counts[:-1]) if arpa.order > 1 else counts[0])

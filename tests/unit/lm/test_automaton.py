@@ -2,7 +2,9 @@
 
 import gzip
 import lzma
+import os
 import random
+import threading
 from pathlib import Path
 
 import kenlm
@@ -148,6 +150,16 @@ def test_malformed_files_are_refused_by_line(tmp_path: Path, old: str, new: str,
     if "\\3-grams:\n-0.1" in new:
         text = text.replace("ngram 2=2", "ngram 2=2\nngram 3=1")
     assert words in _refused(tmp_path, text)
+
+
+def test_an_ngram_in_a_pipe_is_named_without_its_line(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    text = GOOD.replace("-0.2\tle chat", "-0.3\t<s> le")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,))
+    writer.start()
+    with pytest.raises(InputError, match=r"pipe, 2-gram [12]: the n-gram is a duplicate"):
+        load_automaton(tmp_path / "pipe")
+    writer.join()
 
 
 @pytest.mark.parametrize(
