@@ -230,3 +230,14 @@ def test_the_noise_in_p_is_stated(tmp_path, p_strict, said):
     }  # fmt: skip
     write_comparison(tmp_path / "c.md", content)
     assert said in (tmp_path / "c.md").read_text().splitlines()[2]
+
+
+def test_the_name_of_a_system_without_further_pairs_is_not_used_for_the_other(tmp_path):
+    example = {"sentence": 1, "gain": 2.0, "reference": ["x"], "texts": ["y", "x"], "pairs": [[], [["a", "x", 3.0]]]}
+    content = {
+        "baseline": "A", "system": "B", "runs": 1, "sentences": 9, "bleu": [1.0, 1.5], "difference": 0.5,
+        "p_value": 0.03, "p_strict": None, "interval": None, "groups": {}, "examples": {"Largest gains": [example]},
+        "first run": {"changed": 1, "better": 1, "worse": 0},
+    }  # fmt: skip
+    write_comparison(tmp_path / "c.md", content)
+    assert "only B: a → x (3)" in (tmp_path / "c.md").read_text()
