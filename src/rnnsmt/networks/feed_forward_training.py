@@ -248,7 +248,7 @@ def class_sampler(
 
 
 def set_output_bias(model: FeedForwardLM, kind: str, counts: ClassCounts) -> None:
-    """Set the output biases before the first update, see ``OutputBias``; ``zero`` does not change them."""
+    """Set the output biases before the first update, as in ``FeedForwardSettings``; ``zero`` does not change them."""
     if kind == "unigram":
         model.b_o.data.copy_(torch.from_numpy(counts / counts.sum()).log())
     elif kind == "uniform":
