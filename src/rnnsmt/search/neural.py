@@ -150,7 +150,10 @@ class NeuralFeature(ABC):
             ends: whether the phrases complete the sentence, so ``</s>`` is scored.
         """
         self.reserve(work.entries.shape[1])
-        neural_store.gather(feature, sentence, requests, work, self.store, text, ranked.row, ends)
+        neural_store.gather(
+            sentence, work.phrases[: requests + 1], feature, work.joint_contexts, work.entries[feature],
+            work.end_contexts[feature], self.store, text, ranked.row, ends,
+        )  # fmt: skip
 
     def _empty(self, size: int) -> Store:
         contexts = np.full((size + 1, self.scorer.order), self.scorer.padding, np.int32)

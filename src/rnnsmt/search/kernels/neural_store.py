@@ -91,14 +91,6 @@ def first_context(work):
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
-def context_of_feature(work, context, feature):
-    """Return the context in the store of one neural feature, given the context of a hypothesis."""
-    if work.joint_contexts.shape[0] == 0:
-        return context
-    return work.joint_contexts[context, feature]
-
-
-@kernel(forceinline=True, **INNER, **UNCOUNTED)
 def context_after(work, request):
     """Return the context of a hypothesis after a request, whose ``Work.end_contexts`` are known."""
     if work.joint_contexts.shape[0] == 0:
@@ -159,28 +151,35 @@ def _phrase(store, context, pair, window, text, out, place):
 
 
 @kernel(**UNCOUNTED)
-def gather(feature, sentence, requests, work, store, text, row_of, ends):
+def gather(sentence, requests, feature, joint_contexts, entries, end_contexts, store, text, row_of, ends):
     """Find or add the entries of all requests of a sentence.
 
+    The arguments are the few arrays of ``Work`` that are used: passing all of them would take longer than the lookup.
+
     Args:
-        feature: number of the feature, a row of ``work.entries`` and ``work.end_contexts``, which are filled.
         sentence: index of the sentence in the text.
-        requests: number of requests in ``work.phrases``.
+        requests: ``PHRASE_REQUEST`` [n + 1].
+        feature: number of the feature, a column of ``joint_contexts``.
+        joint_contexts: ``Work.joint_contexts``; empty if the context of a hypothesis is that in the store.
+        entries: ``int32`` [from 0 to ``first`` of request n], filled: the entries of all requests.
+        end_contexts: ``int32`` [at least n], filled: the context after each request.
         store: ``Store``, with free capacity for all n-grams of the requests.
         text: ``NgramText``.
         row_of: ``int32`` [options], phrase pair of every option.
         ends: whether the phrases complete the sentence, so ``</s>`` is scored.
     """
     first, last = text.sentences[sentence], text.sentences[sentence + 1] - 1
-    for number in range(requests):
-        request = work.phrases[number]
-        context = context_of_feature(work, request.context, feature)
+    for number in range(requests.shape[0] - 1):
+        request = requests[number]
+        context = request.context
+        if joint_contexts.shape[0] > 0:
+            context = joint_contexts[context, feature]
         pair, window = row_of[request.option], first + request.start
-        context, index = _phrase(store, context, pair, window, text, work.entries[feature], np.int64(request.first))
+        context, index = _phrase(store, context, pair, window, text, entries, np.int64(request.first))
         if ends:
-            work.entries[feature, index] = _entry(store, context, text.windows[last], text.end, True)
-        work.end_contexts[feature, number] = context
-    store.counts[ASKED] += work.phrases[requests].first
+            entries[index] = _entry(store, context, text.windows[last], text.end, True)
+        end_contexts[number] = context
+    store.counts[ASKED] += requests[requests.shape[0] - 1].first
 
 
 @kernel(**UNCOUNTED)
