@@ -33,7 +33,7 @@ UV_COMPILE = $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal -
 
 .PHONY: setup table test test-all test-slurm test-notebooks bench check docs wheel test-wheel sbom locks screenshots models format clean
 
-table: setup
+table: $(VENV)/ready
 	snakemake --cores $(CORES) $(shell test -t 2 && echo --logger rich)
 
 test: $(VENV)/ready-dev
@@ -52,6 +52,7 @@ bench: $(VENV)/ready
 	$(BIN)/python benchmarks/regression.py
 
 setup: $(VENV)/ready
+	@echo "next: source $(VENV)/bin/activate, then rnnsmt --help; or make table"
 
 $(VENV)/ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(0 if sys.version_info >= (3, 11) else 'rnnsmt needs Python 3.11 or newer, this is ' + sys.version.split()[0] + '; use another one: make setup PYTHON=python3.12')"
