@@ -397,7 +397,7 @@ class Tuning:
         auto(
             "number of iterations; the weights of the second half of them are averaged; a larger number extends a "
             "finished run",
-            demo=12,
+            demo=8,
             ge=1,
         ),
     ] = 16
