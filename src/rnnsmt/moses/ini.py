@@ -203,14 +203,14 @@ class MosesIni:
                 if feature.kind == UNKNOWN_WORDS:
                     self.weights[feature.name] = [1.0]
                     continue
-                raise InputError(f"{self.path}: feature {feature.name} has no line in [weight]; add one")
+                raise InputError(f"{self.place_of(feature)}: {feature.name} has no line in [weight]; add one")
             if feature.kind not in KNOWN_FEATURES and "num-features" not in feature.options:
                 continue  # the decoder rejects features of unknown kinds
             expected = feature_count(feature, str(self.path))
             count = len(self.weights[feature.name])
             if expected != count:
                 raise InputError(
-                    f"{self.path}: feature {feature.name} has {expected} scores but {count} weights; "
+                    f"{self.place_of(feature)}: {feature.name} has {expected} scores but {count} weights; "
                     "correct its line in [weight]"
                 )
 

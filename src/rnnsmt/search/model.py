@@ -294,20 +294,21 @@ def feature_vector(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
 def _check_features(ini: MosesIni) -> None:
     """Check that the decoder supports every feature of an ini."""
     for feature in ini.features:
+        where = ini.place_of(feature)
         if feature.kind == RESCORING:
             raise InputError(
-                f"{ini.path}: {feature.name} scores complete translations and cannot be used in the search; use "
-                "the system whose n-best lists were rescored, or select from these lists with `tuning rerank`"
+                f"{where}: {feature.name} scores complete translations and cannot be used in the search; use the "
+                "system whose n-best lists were rescored, or select from these lists with `tuning rerank`"
             )
         if feature.kind not in SUPPORTED:
             raise InputError(
-                f"{ini.path}: unknown feature {feature.kind}; the table must be {PHRASE_DICTIONARY} (text form), and "
+                f"{where}: unknown feature {feature.kind}; the table must be {PHRASE_DICTIONARY} (text form), and "
                 f"the other supported features are {', '.join(k for k in SUPPORTED if k != PHRASE_DICTIONARY)}"
             )
         for option in ("input-factor", "output-factor", "factor"):
             if feature.options.get(option, "0") != "0":
                 raise InputError(
-                    f"{ini.path}: {feature.name} has {option} other than 0; factored models are not supported"
+                    f"{where}: {feature.name} has {option} other than 0; factored models are not supported"
                 )
 
 

@@ -409,7 +409,7 @@ def test_input_that_is_no_tokenised_text(
         ("moses.ini", "wbe-msd-bidirectional-fe-allff", "wbe-mslr-bidirectional-fe-allff", "has 8 scores, but"),
         ("moses.ini", "wbe-msd-bidirectional-fe-allff", "wbe-bidirectional-fe", "its parts: not supported"),
         ("moses.ini", "input-factor=0", "input-factor=0,1", "factored models"),
-        ("moses.ini", "KENLM", "NeuralLM", "unknown feature NeuralLM"),
+        ("moses.ini", "KENLM", "NeuralLM", "line 17: unknown feature NeuralLM"),
         ("moses.ini", "Distortion\n", "Distortion\nDistortion name=Distortion1\n", "no line in [weight]"),
         ("moses.ini", "LM0= .*", "LM0= 1 2", "1 scores but 2 weights"),
         ("moses.ini", r"\[feature\]", "[nothing]", "[weight]|no [feature]|such feature"),
