@@ -34,7 +34,7 @@ def table_lines() -> Iterator[str]:
     yield from (
         "# Settings",
         "",
-        "All settings of the configuration, printed by `rnnsmt project settings`; [Configuration](configuration.md) "
+        "All settings of the configuration, printed by `rnnsmt project settings`; [Systems and networks](configuration.md) "
         "explains them.",
         "The settings of the networks (`rnn.settings` and others) are the options of the commands `train`.",
         "",
