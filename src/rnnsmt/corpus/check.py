@@ -16,9 +16,10 @@ from typing import Any
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
 from rnnsmt.config.corpora import FEW_LINES, Corpus, files_of
+from rnnsmt.config.sections import Preprocessing
 from rnnsmt.corpus.bitext_files import RawCorpus, Row
 from rnnsmt.corpus.overlap import MAX_KNOWN, NgramOverlap
-from rnnsmt.corpus.raw_text import LINE_BYTES, CleaningOptions
+from rnnsmt.corpus.raw_text import LINE_BYTES
 from rnnsmt.corpus.sample import SAMPLE_LINES, content_warnings, refuse_columns, text_of
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
 from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key
@@ -40,7 +41,7 @@ DEFECTS = {
     "not_utf8": ("are not UTF-8; convert the file, e.g. with iconv -f ISO-8859-1 -t UTF-8", 0.0),
     "endless": (f"have more than {LINE_BYTES:,} bytes", 0.0),
     "unequal_length": (
-        f"have sides whose lengths differ by more than a factor of {CleaningOptions.max_ratio:g}",
+        f"have sides whose lengths differ by more than a factor of {Preprocessing.max_ratio:g}",
         MAX_SHARE,
     ),
     "untranslated": ("have the same text on both sides", MAX_SHARE),
@@ -219,7 +220,7 @@ class _LineCounts:
         self._defects["empty"] += any(raw is not None and not raw.strip() for raw in row)
         if all(words):
             lengths = list(map(len, words))
-            self._defects["unequal_length"] += max(lengths) > CleaningOptions.max_ratio * min(lengths)
+            self._defects["unequal_length"] += max(lengths) > Preprocessing.max_ratio * min(lengths)
             self._defects["untranslated"] += len(row) == 2 and words[0] == words[1] and lengths[0] > 1
             key = hash(tuple(row))
             self._defects["repeated"] += key in self._seen

@@ -266,21 +266,28 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             --target-lang fr --output-source try/general.en.gz --output-target try/general.fr.gz \
             --report try/general.json --threads 2
     """
+    from rnnsmt.config.sections import Preprocessing
     from rnnsmt.corpus.preparation import prepare_corpus
-    from rnnsmt.corpus.raw_text import CleaningOptions
 
     files, outputs = _sides(args)
     corpus, warnings = _raw_corpus(args, files)
-    options = CleaningOptions(
+    options = Preprocessing(
         normalize=not args.no_normalize,
         tokenize=not args.no_tokenize,
         escape=not args.no_escape,
         lowercase=args.lowercase,
         max_length=args.max_length,
         max_ratio=args.max_ratio,
-        keep_all=args.keep_all,
     )
-    prepared = prepare_corpus(corpus, outputs, options, args.threads, args.min_lines, not args.no_check)
+    prepared = prepare_corpus(
+        corpus,
+        outputs,
+        options,
+        args.keep_all,
+        threads=args.threads,
+        min_lines=args.min_lines,
+        check=not args.no_check,
+    )
     write_json(args.report, prepared.report())
     for warning in warnings:  # last, so that the output of a failed command is only the error
         say(f"warning: {warning}")

@@ -14,7 +14,6 @@ import html
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
@@ -281,37 +280,18 @@ class RejectedLineError(Exception):
     """The line cannot be kept; the argument is the reason."""
 
 
-@dataclass(frozen=True)
-class CleaningOptions:
-    """Options for processing and selecting lines.
-
-    Attributes:
-        normalize: apply Moses' punctuation normalisation.
-        tokenize: apply Moses' tokeniser.
-        escape: write the tokeniser's entities for ``& | < > ' " [ ]``.
-        lowercase: convert to lower case at the end.
-        max_length: maximum number of tokens on each side.
-        max_ratio: maximum ratio of the longer side's length to that of the shorter side.
-        keep_all: keep every line, repaired if necessary, as for test sets.
-    """
-
-    normalize: bool = True
-    tokenize: bool = True
-    escape: bool = True
-    lowercase: bool = False
-    max_length: int = Preprocessing.max_length
-    max_ratio: float = Preprocessing.max_ratio
-    keep_all: bool = False
-
-
 Step = Callable[[str], str]
 
 
 class Cleaner:
-    """Conversion of raw lines of one language into lines of tokens."""
+    """Conversion of raw lines of one language into lines of tokens, without truecasing.
 
-    def __init__(self, lang: str, options: CleaningOptions) -> None:
-        self.options = options
+    Args:
+        keep_all: keep every line, repaired if necessary, as for test sets.
+    """
+
+    def __init__(self, lang: str, options: Preprocessing, keep_all: bool) -> None:
+        self.options, self.keep_all = options, keep_all
         self._steps: list[Step] = []
         if options.normalize or options.tokenize:
             from rnnsmt.corpus.tokenizer import Normalizer, Tokenizer
@@ -333,7 +313,7 @@ class Cleaner:
         """
         text = self._decode(raw, repaired)
         # tokenisation rarely reduces the number of tokens: skip it for lines that will be rejected as too long
-        if not self.options.keep_all and text.count(" ") > 4 * self.options.max_length + 100:
+        if not self.keep_all and text.count(" ") > 4 * self.options.max_length + 100:
             raise RejectedLineError(TOO_LONG)
         if SEPARATOR in text:
             repaired.add(SEPARATOR)
@@ -341,7 +321,7 @@ class Cleaner:
             text = step(text)
         text = " ".join(text.split())
         if SEPARATOR in text:
-            if not self.options.keep_all:
+            if not self.keep_all:
                 raise RejectedLineError(SEPARATOR)
             text = " ".join(text.replace("|", " | ").split())
         return text.lower() if self.options.lowercase else text
@@ -353,7 +333,7 @@ class Cleaner:
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError:
-            if not self.options.keep_all:
+            if not self.keep_all:
                 raise RejectedLineError(BAD_UTF8) from None
             repaired.add(BAD_UTF8)
             text = raw.decode("utf-8", "replace")
@@ -365,16 +345,3 @@ class Cleaner:
             repaired.add(DECOMPOSED)
             text = unicodedata.normalize("NFC", text)
         return text
-
-    def check_length(self, length: int) -> None:
-        """Check the number of tokens of one side.
-
-        Raises:
-            RejectedLineError: the side is empty or too long.
-        """
-        if self.options.keep_all:
-            return
-        if length == 0:
-            raise RejectedLineError(EMPTY)
-        if length > self.options.max_length:
-            raise RejectedLineError(TOO_LONG)
