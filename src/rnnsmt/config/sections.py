@@ -10,8 +10,9 @@ selects between them.
 
 from dataclasses import field
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
+from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from rnnsmt.config.features import UnknownScore
@@ -53,6 +54,17 @@ Fraction = Annotated[float, Field(gt=0, le=1)]
 Path = Annotated[str, Field(min_length=1)]
 
 
+def _url(text: str) -> str:
+    try:
+        urlsplit(text)
+    except ValueError:  # for example http://[
+        raise ValueError("must be a URL") from None
+    return text
+
+
+Url = Annotated[str, AfterValidator(_url)]
+
+
 @section
 class Languages:
     """Languages of the two sides, as codes of ISO 639-1 (of ISO 639-3 for languages without one)."""
@@ -65,13 +77,13 @@ class Languages:
 class Download:
     """Source of a file that is missing in ``data_dir``."""
 
-    url: Annotated[str, Field(description="URL of the file, or of a tar or zip archive that contains it")]
+    url: Annotated[Url, Field(description="URL of the file, or of a tar or zip archive that contains it")]
     sha256: Annotated[
         Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None,
         Field(description="SHA-256 of the downloaded file, 64 hexadecimal digits; null: not checked"),
     ]
     member: Annotated[Path | None, Field(description="path of the file in the archive")] = None
-    mirrors: Annotated[list[str], Field(description="other URLs of the same file, tried in this order")] = field(
+    mirrors: Annotated[list[Url], Field(description="other URLs of the same file, tried in this order")] = field(
         default_factory=list
     )
 

@@ -81,7 +81,7 @@ MISTAKES = {
     ),
     "an address that is none": (
         lambda c: c["corpora"][0].update(download={"source": {"url": "http://[", "sha256": "0" * 64}}),
-        ["corpora[0] (harbour): download.source: http://[ is not a URL (Invalid IPv6 URL)"],
+        ["corpora[0].download.source.url: must be a URL, not 'http://['"],
     ),
     "a word for a number": (
         lambda c: c["tuning"].update(runs="three"),
