@@ -18,7 +18,6 @@ from rnnsmt.config.languages import (
     CODES,
     COMPRESSED,
     NAMES,
-    TWO_LETTERS,
     code_warning,
     language_of,
     language_pair,
@@ -146,36 +145,35 @@ def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | No
     """Return the files ``PREFIX.en`` and ``PREFIX.fr``, the form of Moses' ``--corpus``; they may be compressed.
 
     The suffix may also be a three-letter code (``PREFIX.eng``, the form of mtdata), or a code with a region
-    (``PREFIX.pt_BR``) if there is exactly one such file of a language.
+    (``PREFIX.pt_BR``) if there is exactly one such file of a language. Shorter suffixes are preferred.
 
     Returns:
         The files of source and target; None if there is a file of this name itself, or if a side does not exist.
     """
     if Path(prefix).exists():
         return None
-    files = [
-        next((path for end in _suffixes(lang) if Path(path := f"{prefix}.{end}").is_file()), None)
-        or _file_with_region(prefix, lang)
-        for lang in langs
-    ]
-    return None if files[0] is None or files[1] is None else (files[0], files[1])
+    ends = _ends(Path(prefix))
+    source, target = (_end_of_language(ends, lang) for lang in langs)
+    return None if source is None or target is None else (f"{prefix}.{source}", f"{prefix}.{target}")
 
 
-def _file_with_region(prefix: str, lang: str) -> str | None:
-    """Return the file ``PREFIX.pt_BR`` of a language, which may be compressed; None if there is none or several."""
-    ends = [end for end in _ends(Path(prefix)) if without_region(plain := _uncompressed(end)) != plain]
-    found = [end for end in ends if two_letters(_uncompressed(end)) == lang]
-    return f"{prefix}.{found[0]}" if len(found) == 1 else None
+def _end_of_language(ends: Sequence[str], lang: str) -> str | None:
+    """Return the suffix of the file of a language; None if there is none, or several with a region only."""
+    found = sorted((end for end in ends if two_letters(_uncompressed(end)) == lang), key=lambda end: (len(end), end))
+    plain = [end for end in found if without_region(_uncompressed(end)) == _uncompressed(end)]
+    if plain:
+        return plain[0]
+    return found[0] if len(found) == 1 else None
 
 
 def _ends(prefix: Path) -> list[str]:
     """Return the parts of file names after the prefix and a dot, for all files in its directory."""
+    start = f"{prefix.name}."
     try:
-        names = [path.name for path in prefix.parent.iterdir()]
+        entries = [entry for entry in os.scandir(prefix.parent) if entry.name.startswith(start) and entry.is_file()]
     except OSError:
         return []
-    start = f"{prefix.name}."
-    return [name.removeprefix(start) for name in names if name.startswith(start)]
+    return [entry.name.removeprefix(start) for entry in entries]
 
 
 def languages_with_prefix(prefix: str) -> tuple[str, str] | None:
@@ -184,12 +182,6 @@ def languages_with_prefix(prefix: str) -> tuple[str, str] | None:
     if path.exists():
         return None
     return language_pair({two_letters(_uncompressed(end)) for end in _ends(path)} & CODES, path.name)
-
-
-def _suffixes(lang: str) -> list[str]:
-    """Return the suffixes of files of a language: its codes, each without and with the suffix of a compression."""
-    codes = [lang, *(code for code, two in TWO_LETTERS.items() if two == lang)]
-    return [code + end for code in codes for end in ("", *COMPRESSED)]
 
 
 def _own_path(directory: str, *source: str) -> str:
