@@ -17,9 +17,9 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
 from rnnsmt.config.corpora import FEW_LINES, Corpus, files_of
 from rnnsmt.config.sections import Preprocessing
-from rnnsmt.corpus.bitext_files import RawCorpus, Row
+from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.overlap import MAX_KNOWN, NgramOverlap
-from rnnsmt.corpus.raw_text import LINE_BYTES
+from rnnsmt.corpus.raw_text import LINE_BYTES, Row
 from rnnsmt.corpus.sample import SAMPLE_LINES, content_warnings, refuse_columns, text_of
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
 from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key

@@ -18,7 +18,7 @@ from rnnsmt.base.parallel import map_chunks
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.config.corpora import FEW_LINES
 from rnnsmt.config.sections import Preprocessing
-from rnnsmt.corpus.bitext_files import RawCorpus, Row
+from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.raw_text import (
     BAD_UTF8,
     EMPTY,
@@ -27,6 +27,7 @@ from rnnsmt.corpus.raw_text import (
     TOO_LONG,
     Cleaner,
     RejectedLineError,
+    Row,
     is_utf8,
 )
 from rnnsmt.corpus.sample import refuse_columns, sample_warnings

@@ -31,6 +31,9 @@ from rnnsmt.base.io import (
 )
 from rnnsmt.config.sections import Preprocessing
 
+Row = tuple[bytes | None, ...]
+"""Raw segment of each side; None for a segment that is too long."""
+
 LINE_BYTES = 1 << 16
 """Maximum length of a training line in bytes; longer lines are rejected and not kept in memory."""
 

@@ -27,7 +27,8 @@ import numpy as np
 
 from rnnsmt.base.io import InputError, atomic_binary
 from rnnsmt.base.progress import track
-from rnnsmt.corpus.bitext_files import RawCorpus, Row
+from rnnsmt.corpus.bitext_files import RawCorpus
+from rnnsmt.corpus.raw_text import Row
 
 NEAR = 0.5
 """Minimum similarity of near-duplicates: replacing one of 12 words gives 0.6, replacing two gives 0.33 to 0.5."""

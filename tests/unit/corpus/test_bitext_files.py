@@ -229,7 +229,7 @@ def test_small_files_that_unpack_to_too_much(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("start", ["<tmx><!--", "<tmx x='", "<tmx><body><tu><tuv xml:lang='en'><seg>", "<tmx><?"])
 def test_an_endless_item_takes_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str) -> None:
-    monkeypatch.setattr("rnnsmt.corpus.bitext_files.MAX_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr("rnnsmt.corpus.tmx.MAX_LINE_BYTES", 1 << 20)
     path = tmp_path / "t"
     path.write_bytes(start.encode() + b"x" * (1 << 25))
     tracemalloc.start()
