@@ -334,31 +334,11 @@ def suffix_warning(files: Sequence[tuple[str, str]], languages: Mapping[str, str
         files: sides and their files.
         languages: code of ``source`` and of ``target``.
     """
-    codes = {side: language_of(path) or languages[side] for side, path in files}
-    wrong = {side: path for side, path in files if codes[side] != languages[side]}
-    if not wrong:
-        return None
-    names = [f"the {side} file {Path(path).name}" for side, path in wrong.items()]
-    meant = {**languages, **codes}
-    if len(wrong) == 1:
-        (side,) = wrong
-        found = f"the suffix of {names[0]} is {_named(codes[side])}, but languages.{side} is {languages[side]}"
-        remedy = f"set languages.{side} to {codes[side]}, or specify another file"
-    else:
-        found = f"the suffixes of {' and '.join(names)} are {codes['source']} and {codes['target']}, but languages is "
-        found += _pair(languages)
-        remedy = f"set languages to {_pair(meant)}, or specify other files"
-    if meant == {"source": languages["target"], "target": languages["source"]}:
-        remedy = "exchange source and target in this corpus or in languages"
-    elif meant["source"] == meant["target"]:
-        remedy = f"specify the {' and the '.join(f'{side} file in {_named(languages[side])}' for side in wrong)}"
-    return f"{found}; {remedy}"
-
-
-def _named(lang: str) -> str:
-    """Return the code of a language with its English name, if it is known."""
-    return f"{lang} ({NAMES[lang]})" if lang in NAMES else lang
-
-
-def _pair(languages: Mapping[str, str]) -> str:
-    return f"{{source: {languages['source']}, target: {languages['target']}}}"
+    wrong = [
+        f"the suffix of the {side} file {Path(path).name} is {code} ({NAMES[code]}), but languages.{side} is "
+        f"{languages[side]}"
+        for side, path in files
+        if (code := language_of(path)) is not None and code != languages[side]
+    ]
+    remedy = "correct languages, exchange source and target, or specify another file"
+    return f"{', and '.join(wrong)}; {remedy}" if wrong else None
