@@ -81,13 +81,8 @@ class Corpus:
         return self.source is not None
 
 
-def corpora(config: Mapping[str, Any]) -> dict[str, Corpus]:
-    """Return the corpora of a checked configuration by name, with paths relative to ``data_dir``."""
-    return {corpus.name: corpus for corpus in corpora_listed(config)}
-
-
-def corpora_listed(config: Mapping[str, Any]) -> list[Corpus]:
-    """Return the corpora of a configuration in order; their names may not be unique yet."""
+def corpora_of(config: Mapping[str, Any]) -> list[Corpus]:
+    """Return the corpora of a configuration, with the directory ``data_dir`` in their paths."""
     return [_corpus(entry, config) for entry in config["corpora"]]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnsmt.base.options import pruning_mistake
-from rnnsmt.config.corpora import brace_mistake, corpora_listed, file_mistakes, is_in_domain
+from rnnsmt.config.corpora import brace_mistake, corpora_of, file_mistakes, is_in_domain
 from rnnsmt.config.derived import kept_whole, moses_searches, parts_of_moses
 from rnnsmt.config.features import BY_NAME, CSLM, NNJM, features_of, named_features
 from rnnsmt.config.languages import code_mistake
@@ -44,7 +44,7 @@ def cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     if directory is not None and not Path(directory).is_dir():
         yield f"data_dir: {directory} is not a directory (the base of relative paths is {Path.cwd()})"
     elif directory is None or not brace_mistake(directory):
-        yield from file_mistakes(corpora_listed(config))
+        yield from file_mistakes(corpora_of(config))
 
 
 def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:

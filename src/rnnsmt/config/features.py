@@ -32,7 +32,7 @@ class SystemFeature:
             section of its ``preset`` in the configuration. Two systems with the feature share the network: run r of
             both uses the same trained network.
         title: name of the network in the titles of figures.
-        in_search: whether the search queries the network.
+        in_search: whether the search queries the network; other features are columns of the phrase table.
         paper_place: 1-based position among the features of the paper's systems; 0 if it is not one of them.
     """
 
@@ -45,11 +45,6 @@ class SystemFeature:
     title: str = ""
     in_search: bool = False
     paper_place: int = 0
-
-    @property
-    def is_column(self) -> bool:
-        """Return whether the feature is a column of the phrase table."""
-        return not self.in_search
 
 
 RNN = SystemFeature(

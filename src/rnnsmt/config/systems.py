@@ -86,7 +86,7 @@ class Systems:
 
     def columns(self, features: Collection[str]) -> list[str]:
         """Return those features that are columns of the phrase table."""
-        return [name for name in features if BY_NAME[name].is_column]
+        return [name for name in features if not BY_NAME[name].in_search]
 
     def score_pattern(self, column: str, network: int | str) -> str:
         """Return the file of the scores of a column, with ``{scatteritem}`` if there are several."""

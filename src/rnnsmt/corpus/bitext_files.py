@@ -154,7 +154,8 @@ def _rows_of_stream(corpus: RawCorpus, name: str, stream: BufferedReader) -> Ite
 def _is_xml(name: str, stream: BufferedReader) -> bool:
     """Return whether a stream begins with XML, the format of TMX."""
     start = _start(name, stream)
-    return bool(_XML.match(start.decode("utf-16", "ignore").encode() if _is_utf16(start) else start))
+    is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return bool(_XML.match(start.decode("utf-16", "ignore").encode() if is_utf16 else start))
 
 
 def _start(name: str, stream: BufferedReader) -> bytes:
@@ -163,10 +164,6 @@ def _start(name: str, stream: BufferedReader) -> bytes:
         return stream.peek(LINE_BYTES)[:LINE_BYTES]
     except DAMAGED as error:
         raise damage(name, 0, error) from None
-
-
-def _is_utf16(start: bytes) -> bool:
-    return start.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
 def _names(archive: zipfile.ZipFile) -> tuple[list[str], str | None]:

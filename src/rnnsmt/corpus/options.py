@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
-from rnnsmt.config.corpora import DEFAULT_LANGUAGES, Corpus, corpora_listed, files_with_prefix
+from rnnsmt.config.corpora import DEFAULT_LANGUAGES, Corpus, corpora_of, files_with_prefix
 from rnnsmt.config.languages import code_mistake, codes_of_yaml, language_of
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def corpora_to_check(args: argparse.Namespace) -> tuple[tuple[str, str], list[Co
         languages[side] = str(getattr(args, f"{side}_lang") or languages[side])
     directory = args.data_dir or settings.get("data_dir")
     try:
-        listed = corpora_listed({"corpora": settings["corpora"], "data_dir": directory, "languages": languages})
+        listed = corpora_of({"corpora": settings["corpora"], "data_dir": directory, "languages": languages})
     except (KeyError, TypeError, AttributeError, IndexError):
         raise InputError(
             f"{args.config or '--corpus'}: corpora must be a list of entries with name, role and files; see "

@@ -79,9 +79,6 @@ class SentenceIndex:
         self._places: defaultdict[Trigram, list[int]] = defaultdict(list)
         self._sizes: list[int] = []
 
-    def __len__(self) -> int:
-        return len(self._sizes)
-
     def add(self, words: Sequence[str]) -> None:
         """Add a sentence; sentences are numbered from 0."""
         grams = trigrams(words)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rnnsmt.config.corpora import corpora
+from rnnsmt.config.corpora import Corpus, corpora_of
 from rnnsmt.config.derived import amount_kept
 from rnnsmt.config.languages import TWO_LETTERS, code_mistake, code_warning
 from rnnsmt.config.validation import ConfigurationError, checked_config, demo_values
@@ -367,6 +367,11 @@ def test_in_domain_text_is_needed_for_selection_only(config):
     config["corpora"][3]["in_domain"] = False
     config["selection"].update(bitext=1, mono=1)
     assert mistakes(config) == []
+
+
+def corpora(config: dict) -> dict[str, Corpus]:
+    """Return the corpora of a configuration by name."""
+    return {corpus.name: corpus for corpus in corpora_of(config)}
 
 
 def test_paths_lie_under_data_dir(config, tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.config.corpora import (
-    corpora_listed,
+    corpora_of,
     file_mistakes,
     files_of,
     input_files,
@@ -17,7 +17,7 @@ from rnnsmt.config.corpora import (
 
 def corpora(data_dir: Path | None, source: str, target: str, name: str = "mine"):
     entry = {"name": name, "role": "bitext", "source": source, "target": target}
-    return corpora_listed({"corpora": [entry], "data_dir": None if data_dir is None else str(data_dir)})
+    return corpora_of({"corpora": [entry], "data_dir": None if data_dir is None else str(data_dir)})
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def one_file(tmp_path: Path | None, **entry):
     entry = {"name": "mine", "role": "bitext"} | entry
     languages = {"source": "en", "target": "fr"}
     directory = None if tmp_path is None else str(tmp_path)
-    return corpora_listed({"corpora": [entry], "data_dir": directory, "languages": languages})[0]
+    return corpora_of({"corpora": [entry], "data_dir": directory, "languages": languages})[0]
 
 
 def test_both_sides_in_one_file(tmp_path):

@@ -245,7 +245,7 @@ def test_without_pytorch_the_baseline(
         (["--bitext", "test.tsv"], "cannot determine the languages from test.tsv; add --languages"),
         (
             ["--bitext", "train.en", "train.de", "--dev", "dev.en", "dev.de", "--test", "t.de", "t.en"],
-            "but languages.target is de; correct languages, exchange source and target, or specify another file; or add",
+            "languages.target is de; correct languages, exchange source and target, or specify another file; or add",
         ),
         (
             ["--bitext", "train.en", "train.de", "--mono", "t.en"],
