@@ -208,28 +208,11 @@ def input_files(corpus: Corpus) -> list[tuple[str, str]]:
     return files_of(corpus) + ([] if corpus.reference is None else [("reference", corpus.reference)])
 
 
-def brace_mistake(path: str) -> str | None:
-    """Return a message if a path contains a brace, which begins or ends a wildcard of Snakemake, otherwise None."""
-    if "{" not in path and "}" not in path:
-        return None
-    return f"{path} contains a brace, which Snakemake takes for a wildcard; rename the file or directory"
-
-
 def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
-    """Yield one line for every existing file that cannot be used.
-
-    A file of a text for tuning or tests must not be that of another role.
-    """
+    """Yield one line for every file that is used twice: for both sides, or for tuning or tests and another role."""
     for number, corpus in enumerate(corpora):
         where = f"corpora[{number}] ({corpus.name})"
-        for _, path in input_files(corpus):
-            if wrong := brace_mistake(path):
-                yield f"{where}: {wrong}"
-            elif Path(path).is_dir():
-                yield f"{where}: {path} is a directory, not a file"
-            elif Path(path).is_file() and not Path(path).stat().st_size:
-                yield f"{where}: {path} is empty"
-        if corpus.source is not None and corpus.file is None and _same_file(corpus.source, corpus.target):
+        if corpus.source is not None and _same_file(corpus.source, corpus.target):
             yield f"{where}: source and target are the same text, {corpus.target}"
             continue
         for earlier in corpora[:number]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rnnsmt.base.options import pruning_mistake
-from rnnsmt.config.corpora import brace_mistake, corpora_of, file_mistakes, is_in_domain
+from rnnsmt.config.corpora import corpora_of, file_mistakes, is_in_domain
 from rnnsmt.config.derived import kept_whole, moses_searches, parts_of_moses
 from rnnsmt.config.features import BY_NAME, CSLM, NNJM, features_of, named_features
 from rnnsmt.config.languages import code_mistake
@@ -31,19 +31,9 @@ def cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     if config["languages"]["source"] == config["languages"]["target"]:
         yield "languages: source and target are the same"
     directory = config["data_dir"]
-    external = config["alignment"]["external"]
-    if external is not None and Path(external).is_dir():
-        yield f"alignment.external: {external} is a directory, not a file"
-    for key, path in (
-        ("data_dir", directory),
-        ("alignment.external", external),
-        ("moses_home", config["moses_home"]),
-    ):
-        if path is not None and (wrong := brace_mistake(path)):
-            yield f"{key}: {wrong}"
     if directory is not None and not Path(directory).is_dir():
         yield f"data_dir: {directory} is not a directory (the base of relative paths is {Path.cwd()})"
-    elif directory is None or not brace_mistake(directory):
+    else:
         yield from file_mistakes(corpora_of(config))
 
 

@@ -220,17 +220,6 @@ MISTAKES = {
         lambda c: c["rnn"]["settings"].update(clip=math.inf, learning_rate=math.nan),
         ["rnn.settings.learning_rate: must be a finite number", "rnn.settings.clip: must be a finite number"],
     ),
-    "braces in paths": (
-        lambda c: c["corpora"][0].update(source="a{x}.en") or c["alignment"].update(external="a}"),
-        [
-            "alignment.external: a} contains a brace",
-            "corpora[0] (harbour): a{x}.en contains a brace, which Snakemake takes for a wildcard; rename the file or",
-        ],
-    ),
-    "a directory with braces": (
-        lambda c: c.update(data_dir="{x}"),
-        ["data_dir: {x} contains a brace", "data_dir: {x} is not a directory"],
-    ),
     "a missing directory": (lambda c: c.update(data_dir="/not/there"), ["data_dir: /not/there is not a directory"]),
     "a test set to select by": (
         lambda c: c["corpora"][4].update(in_domain=True),
@@ -453,18 +442,6 @@ def directory(config, tmp_path, monkeypatch) -> Path:
                 Path(entry[side]).write_text(f"{entry['name']} {side}\n")
     assert mistakes(config) == []
     return tmp_path / "results/demo"
-
-
-def test_a_directory_and_an_empty_file(config, directory):
-    (directory / "dev.en").write_text("")
-    (directory / "test.fr").unlink()
-    (directory / "test.fr").mkdir()
-    config["alignment"]["external"] = "results"
-    assert mistakes(config) == [
-        "alignment.external: results is a directory, not a file",
-        "corpora[3] (harbour-dev): results/demo/dev.en is empty",
-        "corpora[4] (harbour-test): results/demo/test.fr is a directory, not a file",
-    ]
 
 
 def test_the_same_text_under_two_names(config, directory):
