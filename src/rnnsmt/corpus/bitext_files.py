@@ -15,9 +15,8 @@ from pathlib import Path
 
 from rnnsmt.base.io import (
     DAMAGED,
-    MAX_LINE_BYTES,
     InputError,
-    bounded_lines,
+    byte_lines,
     damage,
     is_junk,
     open_text,
@@ -27,7 +26,7 @@ from rnnsmt.base.io import (
 from rnnsmt.base.progress import say
 from rnnsmt.config.corpora import languages_with_prefix
 from rnnsmt.config.languages import language_of, language_pair, language_suffix, two_letters
-from rnnsmt.corpus.raw_text import LINE_BYTES, Row, read_pairs, read_segments, refuse_foreign
+from rnnsmt.corpus.raw_text import LINE_BYTES, Row, paired, read_segments, refuse_foreign
 from rnnsmt.corpus.tmx import TmxReader
 
 SHOWN = 5
@@ -78,7 +77,7 @@ class RawCorpus:
         if len(self.langs) == 1:
             yield from ((segment,) for segment in read_segments(self.paths[0], limit))
         elif not self.is_one_file:
-            yield from read_pairs(self.paths[0], self.paths[1], limit)
+            yield from paired(self.paths, [read_segments(path, limit) for path in self.paths])
         else:
             for row in _rows(self):
                 yield tuple(None if limit and side is not None and len(side) > limit else side for side in row)
@@ -185,19 +184,8 @@ def _zip_rows(corpus: RawCorpus, archive: zipfile.ZipFile) -> Iterator[Row]:
         open_zip_member(archive, path, source) as source_stream,
         open_zip_member(archive, path, target) as target_stream,
     ):
-        sides = [_member_lines(f"{path}: {name}", s) for name, s in ((source, source_stream), (target, target_stream))]
-        number = 0
-        while True:
-            row = [next(side, None) for side in sides]
-            if row[0] is None and row[1] is None:
-                return
-            if row[0] is None or row[1] is None:
-                shorter, longer = (source, target) if row[0] is None else (target, source)
-                raise InputError(
-                    f"{path}: {shorter} ends after line {number}, but {longer} has more lines; download it again"
-                )
-            number += 1
-            yield row[0], row[1]
+        names = [f"{path}: {source}", f"{path}: {target}"]
+        yield from paired(names, list(map(_member_lines, names, (source_stream, target_stream))))
 
 
 def _member_lines(name: str, stream: BufferedReader) -> Iterator[bytes]:
@@ -205,10 +193,7 @@ def _member_lines(name: str, stream: BufferedReader) -> Iterator[bytes]:
     if start.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0")):
         raise InputError(f"{name}: is compressed inside the archive; extract it with `rnnsmt corpus unpack` first")
     refuse_foreign(name, start)
-    for number, line in enumerate(bounded_lines(stream, name, MAX_LINE_BYTES), 1):
-        if line is None:
-            raise InputError(f"{name}, line {number}: longer than {MAX_LINE_BYTES} bytes; is this a text file?")
-        yield line
+    yield from byte_lines(stream, name)
 
 
 def _members(corpus: RawCorpus, names: Sequence[str]) -> tuple[str, str]:
@@ -257,9 +242,7 @@ def _tsv_rows(name: str, columns: tuple[int, int], stream: BufferedReader) -> It
     """Yield two columns of a table; missing columns are empty."""
     needed, lacking, first = max(columns), 0, 0
     number = 0
-    for number, line in enumerate(bounded_lines(stream, name, MAX_LINE_BYTES), 1):
-        if line is None:
-            raise InputError(f"{name}, line {number}: longer than {MAX_LINE_BYTES} bytes; is this a TSV file?")
+    for number, line in enumerate(byte_lines(stream, name), 1):
         cells = line.removesuffix(b"\r").split(b"\t")
         if len(cells) < needed:
             lacking, first = lacking + 1, first or number

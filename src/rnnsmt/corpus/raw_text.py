@@ -13,7 +13,7 @@ import codecs
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -143,15 +143,13 @@ def _has_several_sides(start: bytes) -> bool:
     return b"src" in sides and any(side != b"src" for side in sides[sides.index(b"src") :])
 
 
-def read_pairs(
-    source: str | Path, target: str | Path, limit: int | None = LINE_BYTES
-) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Yield pairs of corresponding segments of two files."""
+def paired(names: Sequence[str], sides: Sequence[Iterator[bytes | None]]) -> Iterator[Row]:
+    """Yield pairs of corresponding segments of two files; ``names`` are those of the files in messages."""
     end = object()
-    rows = zip_longest(read_segments(source, limit), read_segments(target, limit), fillvalue=end)
+    rows = zip_longest(*sides, fillvalue=end)
     for number, row in enumerate(rows):
         if row[0] is end or row[1] is end:
-            shorter, longer = (source, target) if row[0] is end else (target, source)
+            shorter, longer = names if row[0] is end else reversed(names)
             more = sum(1 for _ in rows) + 1
             raise InputError(
                 f"{shorter} has {number} lines, but {longer} has {number + more}; "
