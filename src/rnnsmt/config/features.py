@@ -116,15 +116,14 @@ class PaperFigures(NamedTuple):
     test: float
 
 
-PAPER: dict[str, PaperFigures] = {
+PUBLISHED: dict[str, PaperFigures] = {
+    # Cho et al. (2014), Table 1
     "baseline": PaperFigures(30.64, 33.30),
     "rnn": PaperFigures(31.20, 33.87),
     "cslm_rnn": PaperFigures(31.48, 34.64),
     "cslm_rnn_wp": PaperFigures(31.50, 34.54),
-}
-"""Results of Cho et al. (2014), Table 1."""
-
-SEQ2SEQ_PAPER: dict[str, PaperFigures] = {
+    # Sutskever et al. (2014), Tables 1 and 2: beam size 12 and ensembles of five, unless the name specifies another
+    # size (a pair is two networks); 1000-best lists of the same baseline
     "lstm_forward": PaperFigures(None, 26.17),
     "lstm": PaperFigures(None, 30.59),
     "lstm_pair": PaperFigures(None, 33.27),
@@ -135,8 +134,7 @@ SEQ2SEQ_PAPER: dict[str, PaperFigures] = {
     "baseline+lstm": PaperFigures(None, 35.85),
     "baseline+lstm_ensemble": PaperFigures(None, 36.50),
 }
-"""Results of Sutskever et al. (2014), Tables 1 and 2: beam size 12 and ensembles of five, unless the name specifies
-another size (a pair is two networks); 1000-best lists of the same baseline."""
+"""Published results by system."""
 
 BASELINE = "baseline"
 """System to which differences are computed."""
@@ -211,15 +209,10 @@ def without(system: str, feature: str, features: Mapping[str, Collection[str] | 
 
 def paper_figure(system: str, is_dev: bool) -> float | None:
     """Return the published BLEU of the same system, or None."""
-    figures = published(system)
+    figures = PUBLISHED.get(system)
     if figures is None:
         return None
     return figures.dev if is_dev else figures.test
-
-
-def published(system: str) -> PaperFigures | None:
-    """Return the published results of a system, or None."""
-    return PAPER.get(system) or SEQ2SEQ_PAPER.get(system)
 
 
 def paper_gain(system: str, reference: str, is_dev: bool) -> float | None:
