@@ -232,37 +232,19 @@ def _same_file(path: str, other: str) -> bool:
     return os.path.realpath(path) == os.path.realpath(other)
 
 
-def is_prepared(corpus: Corpus) -> bool:
-    """Return whether the run in this directory has prepared a corpus already."""
-    return Path(f"results/corpus/tokenized/{corpus.name}.report.json").exists()
-
-
-def is_output(path: str) -> bool:
-    """Return whether a rule writes a file of a corpus, as for the demo corpus and downloads."""
-    return path.startswith("results/")
-
-
 def missing_files(corpora: Sequence[Corpus], data_dir: str | None) -> Iterator[str]:
     """Yield one line for every file that does not exist and that no rule creates, with a file of a similar name.
 
     The files of a corpus that has already been prepared are not required.
     """
     for number, corpus in enumerate(corpora):
-        if is_prepared(corpus):
+        if Path(f"results/corpus/tokenized/{corpus.name}.report.json").exists():
             continue
         for side, path in input_files(corpus):
-            if is_output(path) or os.path.lexists(path):
+            if path.startswith("results/") or os.path.lexists(path):  # a rule writes the demo corpus and downloads
                 continue
             near = similar_file(path)
-            directory = Path(path).parent
-            if near is not None:
-                hint = f"did you mean {near}?"
-            elif data_dir is None and not Path(path).is_absolute():
-                hint = f"set data_dir to the directory of the corpora (now {Path.cwd()})"
-            elif not directory.is_dir():
-                hint = f"there is no directory {directory}"
-            else:
-                hint = "check the name and data_dir"
+            hint = f"did you mean {near}?" if near else f"check the name and data_dir (now {data_dir or Path.cwd()})"
             yield f"corpora[{number}] ({corpus.name}): {side}: {path} does not exist; {hint}"
 
 
