@@ -28,7 +28,7 @@ import numpy as np
 from rnnsmt.base.io import InputError, atomic_binary
 from rnnsmt.base.progress import track
 from rnnsmt.corpus.bitext_files import RawCorpus
-from rnnsmt.corpus.raw_text import Row
+from rnnsmt.corpus.raw_text import BAD_UTF8, EMPTY, ENDLESS, Row
 
 NEAR = 0.5
 """Minimum similarity of near-duplicates: replacing one of 12 words gives 0.6, replacing two gives 0.33 to 0.5."""
@@ -226,16 +226,15 @@ def _read_keys(rows: Iterator[Row], split: Split) -> _Keys:
 
 def _decoded(row: Row, split: Split) -> list[str] | None:
     """Return both sides of a pair as text, or None if it cannot be used; the reason is counted."""
-    reason = ""
     if row[0] is None or row[1] is None:
-        reason = "endless line"
+        reason = ENDLESS
     elif not row[0].strip() or not row[1].strip():
-        reason = "empty"
+        reason = EMPTY
     else:
         try:
             return [side.decode("utf-8") for side in row if side is not None]
         except UnicodeDecodeError:
-            reason = "not UTF-8"
+            reason = BAD_UTF8
     split.unusable[reason] += 1
     return None
 

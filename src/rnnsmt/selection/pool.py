@@ -71,18 +71,10 @@ def read_corpora(corpora: Sequence[CorpusFiles], keep: Sequence[tuple[str, float
 
 def read_scores(path: Path) -> npt.NDArray[np.float32]:
     """Read the scores in a file, float32 [lines]."""
-
-    def parse(number: int, line: bytes) -> float:
-        try:
-            value = float(line)
-        except ValueError:
-            value = np.nan
-        if not np.isfinite(value):
-            shown = line[:40].decode("utf-8", "replace")
-            raise InputError(f"{path}, line {number}: {shown!r} is not a score; run `selection score` again")
-        return value
-
-    return np.fromiter((parse(i, line) for i, line in enumerate(read_byte_lines(path), 1)), np.float32)
+    try:
+        return np.loadtxt(read_byte_lines(path), np.float32, delimiter="\t", ndmin=1)
+    except ValueError as error:
+        raise InputError(f"{path}: contains other lines than scores ({error}); run `selection score` again") from None
 
 
 def _scores_of_lines(corpus: CorpusFiles) -> npt.NDArray[np.float32]:
