@@ -156,8 +156,7 @@ def of_every_run(kind):
 def score_files(column, network):
     """Return the score files of a column of the phrase table."""
     path = systems.score_pattern(column, network)
-    scatter = BY_NAME[column].scatter
-    return getattr(gather, scatter)(path) if scatter else [path]
+    return getattr(gather, f"{column}_score")(path) if "{scatteritem}" in path else [path]
 
 
 def outputs_on_the_way_to(targets):

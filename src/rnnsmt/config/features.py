@@ -25,26 +25,22 @@ class SystemFeature:
         name: name in configurations, options and directories: lower-case letters.
         label: name in tables and figures.
         weight: weight before tuning, for columns and for networks in the search.
-        scores: files of a column, with ``{network}``, and with ``{scatteritem}`` if they are computed in shards. Empty
-            for a network in the search.
-        scatter: name of the scattergather process of these shards.
+        scores: files of a column, with ``{network}``, and with ``{scatteritem}`` if they are computed in shards, by a
+            rule with its scattergather process ``NAME_score``. Empty for a network in the search.
         network: name of the network that computes the feature, or empty: the package whose command trains it, and the
             section of its ``preset`` in the configuration. Two systems with the feature share the network: run r of
             both uses the same trained network.
         title: name of the network in the titles of figures.
         in_search: whether the search queries the network; other features are columns of the phrase table.
-        paper_place: 1-based position among the features of the paper's systems; 0 if it is not one of them.
     """
 
     name: str
     label: str
     weight: float
     scores: str = ""
-    scatter: str = ""
     network: str = ""
     title: str = ""
     in_search: bool = False
-    paper_place: int = 0
 
 
 RNN = SystemFeature(
@@ -52,10 +48,8 @@ RNN = SystemFeature(
     "RNN",
     weight=0.2,
     scores="results/rnn/network{network}/scores/{scatteritem}.npy",
-    scatter="rnn_score",
     network="rnn",
     title="RNN Encoder–Decoder",
-    paper_place=1,
 )
 
 CSLM = SystemFeature(
@@ -65,7 +59,6 @@ CSLM = SystemFeature(
     network="cslm",
     title="CSLM",
     in_search=True,
-    paper_place=2,
 )
 
 NNJM = SystemFeature(
@@ -81,7 +74,7 @@ REGISTRY: tuple[SystemFeature, ...] = (
     CSLM,
     NNJM,
     RNN,
-    SystemFeature("wp", "WP", weight=0, scores="results/rnn/shortlist.npy", paper_place=3),
+    SystemFeature("wp", "WP", weight=0, scores="results/rnn/shortlist.npy"),
 )
 """All features, in the order in which directories and columns of the phrase table are named."""
 
@@ -91,7 +84,7 @@ with the same network."""
 
 BY_NAME: dict[str, SystemFeature] = {feature.name: feature for feature in REGISTRY}
 
-FEATURES = tuple(sorted((f.name for f in REGISTRY if f.paper_place), key=lambda name: BY_NAME[name].paper_place))
+FEATURES = ("rnn", "cslm", "wp")
 """Features that the paper's systems add to the baseline, in its order. Other features come after them."""
 
 
