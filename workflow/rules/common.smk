@@ -137,14 +137,14 @@ def any_of(names):
 
 wildcard_constraints:
     lang=f"{SOURCE}|{TARGET}",
-    corpus="|".join(texts.corpora),
-    set="|".join(SETS),
-    system="|".join(map(re.escape, config["systems"])),
+    corpus=any_of(texts.corpora),
+    set=any_of(SETS),
+    system=any_of(config["systems"]),
     run=r"\d+",
     network=r"\d+",
     lstm=any_of(config["seq2seq"]["networks"]),
     ensemble=r"\d+",
-    aligner="|".join(config["alignment"]["aligners"]),
+    aligner=any_of(config["alignment"]["aligners"]),
     kind="bitext|mono|raw|tokenized|truecased",
 
 

@@ -75,11 +75,6 @@ class Corpus:
     members: Mapping[str, tuple[str, str]]
     """Files extracted from downloaded archives, by path: the archive and the path inside it."""
 
-    @property
-    def is_bitext(self) -> bool:
-        """Return whether the corpus has a source side."""
-        return self.source is not None
-
 
 def corpora_of(config: Mapping[str, Any]) -> list[Corpus]:
     """Return the corpora of a configuration, with the directory ``data_dir`` in their paths."""

@@ -122,7 +122,7 @@ class Texts:
         return [
             self.text("preprocessed", name, lang)
             for name, corpus in self.corpora.items()
-            if corpus.in_domain and (corpus.is_bitext or lang == self.target)
+            if corpus.in_domain and (lang == self.target or corpus.source is not None)
         ]
 
     def keeps_all(self, kind: str, name: str) -> bool:
