@@ -13,7 +13,7 @@ from rnnsmt.base.options import add_threads, positive
 from rnnsmt.base.progress import say, track
 
 if TYPE_CHECKING:
-    from rnnsmt.selection.pool import CorpusFiles
+    from rnnsmt.selection.pool import PoolFiles
 
 
 def _fraction(text: str) -> float:
@@ -30,14 +30,14 @@ def _fraction_or_auto(text: str) -> float | str:
     return text if text == "auto" else _fraction(text)
 
 
-def _corpus(text: str) -> "CorpusFiles":
-    from rnnsmt.selection.pool import CorpusFiles
+def _corpus(text: str) -> "PoolFiles":
+    from rnnsmt.selection.pool import PoolFiles
 
     parts = text.split("=")
     if len(parts) not in (3, 4) or not all(parts) or not re.fullmatch(r"[\w.-]+", parts[0]):
         raise argparse.ArgumentTypeError(f"{text!r}: must be NAME=SCORES=TEXT1 or NAME=SCORES=TEXT1=TEXT2")
     scores = None if parts[1] == "-" else Path(parts[1])
-    return CorpusFiles(parts[0], scores, [Path(path) for path in parts[2:]])
+    return PoolFiles(parts[0], scores, [Path(path) for path in parts[2:]])
 
 
 def _keep(text: str) -> tuple[str, float]:

@@ -18,7 +18,7 @@ from rnnsmt.base.progress import say
 from rnnsmt.selection.curve import Point, curve
 
 
-class CorpusFiles(NamedTuple):
+class PoolFiles(NamedTuple):
     """Files of a corpus: scores, None if the corpus is kept whole; one text, or two parallel texts."""
 
     name: str
@@ -48,7 +48,7 @@ class PoolCorpus:
         return len(self.scores)
 
 
-def read_corpora(corpora: Sequence[CorpusFiles], keep: Sequence[tuple[str, float]]) -> list[PoolCorpus]:
+def read_corpora(corpora: Sequence[PoolFiles], keep: Sequence[tuple[str, float]]) -> list[PoolCorpus]:
     """Read the scores of corpora, with the fractions of ``keep``."""
     names = [corpus.name for corpus in corpora]
     fractions = dict(keep)
@@ -77,7 +77,7 @@ def read_scores(path: Path) -> npt.NDArray[np.float32]:
         raise InputError(f"{path}: contains other lines than scores ({error}); run `selection score` again") from None
 
 
-def _scores_of_lines(corpus: CorpusFiles) -> npt.NDArray[np.float32]:
+def _scores_of_lines(corpus: PoolFiles) -> npt.NDArray[np.float32]:
     """Read the scores of a corpus and check that its texts have the same number of lines."""
     lines = sum(1 for _ in read_parallel(*corpus.texts))
     if corpus.scores is None:
