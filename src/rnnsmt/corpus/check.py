@@ -222,7 +222,7 @@ class _LineCounts:
             lengths = list(map(len, words))
             self._defects["unequal_length"] += max(lengths) > Preprocessing.max_ratio * min(lengths)
             self._defects["untranslated"] += len(row) == 2 and words[0] == words[1] and lengths[0] > 1
-            key = hash(tuple(row))
+            key = hash(row)
             self._defects["repeated"] += key in self._seen
             self._seen.add(key)
         return words
@@ -249,13 +249,15 @@ def lines_of(reports: Sequence[Findings]) -> Iterator[str]:
     """Yield the report as text: one line of figures for every corpus, and one for each of its problems."""
     for findings in reports:
         figures = findings.figures
-        shown = [
-            f"{figures['lines']:,} lines" if "lines" in figures else "not read",
-            *([f"{' and '.join(map(str, figures['words_per_line']))} words per line"] if "lines" in figures else []),
-            *(f"{name.replace('_', ' ')}: {count:,}" for name, count in figures.items() if isinstance(count, int)
-              and count and name != "lines"),
-            *([f"n-gram overlap: {figures['ngram_overlap']:.2f}"] if "ngram_overlap" in figures else []),
-        ]  # fmt: skip
+        shown = ["not read"]
+        if "lines" in figures:
+            words = " and ".join(map(str, figures["words_per_line"]))
+            shown = [f"{figures['lines']:,} lines", f"{words} words per line"]
+        for name, count in figures.items():
+            if isinstance(count, int) and count and name != "lines":
+                shown.append(f"{name.replace('_', ' ')}: {count:,}")
+        if "ngram_overlap" in figures:
+            shown.append(f"n-gram overlap: {figures['ngram_overlap']:.2f}")
         yield f"{findings.name} ({findings.role}): {', '.join(shown)}"
         yield from (f"  error: {line}" for line in findings.errors)
         yield from (f"  warning: {line}" for line in findings.warnings)
