@@ -169,8 +169,6 @@ def _ends(prefix: Path) -> list[str]:
 def languages_with_prefix(prefix: str) -> tuple[str, str] | None:
     """Return the languages of the files ``PREFIX.en`` and ``PREFIX.fr``; None if there are not two languages."""
     path = Path(prefix)
-    if path.exists():
-        return None
     return language_pair({two_letters(_uncompressed(end)) for end in _ends(path)} & CODES, path.name)
 
 
