@@ -135,7 +135,7 @@ def corpora_to_check(args: argparse.Namespace) -> tuple[tuple[str, str], list[Co
     except (KeyError, TypeError, AttributeError, IndexError):
         raise InputError(
             f"{args.config or '--corpus'}: corpora must be a list of entries with name, role and files; see "
-            "docs/configuration.md"
+            "docs/own-data.md"
         ) from None
     later = [corpus for corpus in listed if corpus.downloads and not all(map(Path.exists, map(Path, corpus.downloads)))]
     for corpus in later:
@@ -158,7 +158,7 @@ def _read_config(path: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
     if not isinstance(settings, dict) or not isinstance(settings.get("corpora"), list):
-        raise InputError(f"{path}: contains no list of corpora; see docs/configuration.md")
+        raise InputError(f"{path}: contains no list of corpora; see docs/own-data.md")
     if not isinstance(settings.get("languages") or {}, dict):
         raise InputError(f"{path}: languages must be a map, for example {{source: en, target: fr}}")
     return settings
