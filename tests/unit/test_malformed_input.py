@@ -26,7 +26,8 @@ from rnnsmt.cli import main
 Damage = Callable[[bytes], bytes]
 
 STAGES = {
-    "prepare": "corpus prepare --source raw.en --target raw.fr --output-source O1 --output-target O2 --report O3",
+    "prepare": "corpus prepare --source raw.en --target raw.fr --source-lang en --target-lang fr --output-source O1 "
+    "--output-target O2 --report O3",
     "overlap": "corpus overlap --training tok.en --set dev=dev.en --output O1",
     "join": "corpus join --input tok.en --output O1",
     "truecase": "corpus truecase --model tc.en --input tok.en --output O1",

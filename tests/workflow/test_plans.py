@@ -30,12 +30,10 @@ NETWORKS = RNN | CSLM | NNJM | {"shortlist": 1, "augment": 3, "augmented_ini": 8
 """All systems of the table: tables with the columns rnn, wp, rnn and wp; each without and with the CSLM; the NNJM."""
 
 
-RULES = {
-    block.split(":")[0]: block
-    for path in (ROOT / "workflow/rules").glob("*.smk")
-    for block in re.split(r"\n *rule ", path.read_text())[1:]
-}
-"""The text of every rule but ``all``, by its name."""
+_FILES = [path.read_text() for path in (ROOT / "workflow/rules").glob("*.smk")]
+RULES = {block.split(":")[0]: block for text in _FILES for block in re.split(r"\n *rule ", text)[1:]}
+RULES |= {new: RULES[old] for text in _FILES for old, new in re.findall(r"\n *use rule (\w+) as (\w+) with", text)}
+"""The text of every rule but ``all``, by its name; of a rule that changes another one, the text of the latter."""
 
 
 def assert_absent(jobs, *rules: str) -> None:

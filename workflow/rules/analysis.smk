@@ -39,7 +39,7 @@ rule learning_curve:
     log:
         "results/logs/analysis/learning-{name}.log",
     wildcard_constraints:
-        name="|".join(NETWORK_TITLES),
+        name=any_of(NETWORK_TITLES),
     conda:
         BASE_ENV
     resources:
@@ -188,7 +188,7 @@ rule compare_systems:
     log:
         "results/logs/analysis/{system}.vs.{other}.{set}.log",
     wildcard_constraints:
-        other="|".join(config["systems"]),
+        other=any_of(config["systems"]),
     conda:
         search_env
     resources:

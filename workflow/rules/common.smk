@@ -42,7 +42,7 @@ from rnnsmt.config.corpora import language_warnings, missing_files
 from rnnsmt.config.features import BY_NAME
 from rnnsmt.config.systems import Systems, column_options, settings_options
 from rnnsmt.config.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
-from rnnsmt.config.validation import checked_config
+from rnnsmt.config.validation import ConfigurationError, checked_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.stages import STAGES
 
@@ -53,10 +53,10 @@ with open(workflow.source_path("../../config.yaml"), encoding="utf-8") as file:
 update_config(given, config)
 try:
     config.update(checked_config(given))
-except InputError as error:
+    if mistakes := list(setting_mistakes(config)):
+        raise ConfigurationError(mistakes)
+except ConfigurationError as error:
     raise WorkflowError(str(error))
-if mistakes := list(setting_mistakes(config)):
-    raise WorkflowError("The configuration contains errors:\n" + "\n".join(f"  {line}" for line in mistakes))
 MOSES_PARTS = parts_of_moses(config)
 if MOSES_PARTS:
     try:
@@ -137,14 +137,14 @@ def any_of(names):
 
 wildcard_constraints:
     lang=f"{SOURCE}|{TARGET}",
-    corpus="|".join(texts.corpora),
-    set="|".join(SETS),
-    system="|".join(map(re.escape, config["systems"])),
+    corpus=any_of(texts.corpora),
+    set=any_of(SETS),
+    system=any_of(config["systems"]),
     run=r"\d+",
     network=r"\d+",
     lstm=any_of(config["seq2seq"]["networks"]),
     ensemble=r"\d+",
-    aligner="|".join(config["alignment"]["aligners"]),
+    aligner=any_of(config["alignment"]["aligners"]),
     kind="bitext|mono|raw|tokenized|truecased",
 
 
@@ -156,8 +156,7 @@ def of_every_run(kind):
 def score_files(column, network):
     """Return the score files of a column of the phrase table."""
     path = systems.score_pattern(column, network)
-    scatter = BY_NAME[column].scatter
-    return getattr(gather, scatter)(path) if scatter else [path]
+    return getattr(gather, f"{column}_score")(path) if "{scatteritem}" in path else [path]
 
 
 def outputs_on_the_way_to(targets):

@@ -92,7 +92,7 @@ rule prepare_bitext:
     log:
         "results/logs/corpus/prepare.{corpus}.log",
     wildcard_constraints:
-        corpus="|".join(name for name in texts.corpora if name not in texts.mono),
+        corpus=any_of(name for name in texts.corpora if name not in texts.mono),
     priority: 10
     conda:
         BASE_ENV
@@ -122,7 +122,7 @@ rule prepare_mono:
     log:
         "results/logs/corpus/prepare.{corpus}.log",
     wildcard_constraints:
-        corpus="|".join(texts.mono) or "none",
+        corpus=any_of(texts.mono),
     priority: 10
     conda:
         BASE_ENV

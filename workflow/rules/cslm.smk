@@ -89,7 +89,7 @@ rule cslm_perplexity:
 # CSLM scores (ln p) of the translations of n-best lists, as in Schwenk (2007).
 rule cslm_rescore:
     input:
-        models=systems.cslm_of_every_run(),
+        models=systems.ensemble_of_every_run("cslm", 1),
         nbest=of_every_run("nbest.gz"),
     output:
         of_every_run("cslm.1.nbest.gz"),
@@ -107,7 +107,7 @@ rule cslm_rescore:
         device=DEVICE,
     params:
         version=version("cslm", "rescore"),
-        models=systems.cslm_options(len(SETS)),
+        models=systems.ensemble_options("cslm", 1, len(SETS)),
         unknown=config["cslm"]["unknown"],
     shell:
         "rnnsmt cslm rescore {params.models} --nbest {input.nbest:q} --output {output:q} --unknown {params.unknown} "

@@ -181,14 +181,8 @@ if config["seq2seq"]["compare"]:
         log:
             "results/logs/report/table2.log",
         params:
-            version=version("evaluation", "table"),
-            sets=in_order(SETS),
-            joint=JOINT,
-            paper=switch("paper", texts.are_of_the_paper),
             features=systems.table_features(config["seq2seq"]["compare"]),
-            trainings=len(TRAININGS),
             title="Table 2: BLEU with LSTMs",
-            tuning=systems.tuning_text(),
             provenance="",
 
 

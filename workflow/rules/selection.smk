@@ -113,7 +113,7 @@ rule select_bitext:
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
-rule select_mono:
+use rule select_bitext as select_mono with:
     input:
         texts=[texts.text("preprocessed", name, TARGET) for name in texts.pools["mono"]],
         scores=expand("results/selection/mono/scores/{name}.tsv.gz", name=texts.scored("mono")),
@@ -124,23 +124,10 @@ rule select_mono:
         curve="results/selection/mono/curve.tsv",
     log:
         "results/logs/selection/select.mono.log",
-    conda:
-        BASE_ENV
-    threads: STAGE_THREADS
-    resources:
-        mem_mb=megabytes(400, 10, most=16000),
-        runtime=minutes(30, 0.1),
     params:
-        version=version("selection", "select"),
         corpora=lambda w, input: texts.selection_options("mono", input.scores, input.texts),
         keep=in_order(f"{name}={texts.corpora[name].keep}" for name in texts.pools["mono"]),
         amount=amount_kept(config["selection"]["mono"]),
-        directory=subpath(output.selected, parent=True),
-        random=f"--random {config['seed']}" if config["selection"]["random"] else "",
-    shell:
-        "rnnsmt selection select {params.corpora} {params.amount} --held-out {input.held_out:q} "
-        "{params.random} --output-dir {params.directory:q} --curve {output.curve:q} "
-        "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
 rule join_training:

@@ -188,8 +188,6 @@ use rule even_weights as untuned_weights with:
     wildcard_constraints:
         system=any_of(systems.tuned_on_lists),
     params:
-        version=version("moses", "add-feature"),
-        name=lambda w: systems.list_feature(w.system),
         weight=0,
 
 

@@ -1,15 +1,11 @@
-"""Reading and writing of arrays in ``.npy`` files, which stages exchange.
-
-The data are followed by their SHA-256, which numpy ignores and ``read_array`` checks. Files without it, of earlier
-versions or of other programs, are accepted.
-"""
+"""Reading and writing of arrays in ``.npy`` files, which stages exchange."""
 
 import hashlib
 import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.lib import format as npy
@@ -17,23 +13,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnnsmt.base.io import InputError, atomic_path
 
-TRAILER = b"\nSHA256 "
-"""Marker between the data and their SHA-256 of 32 bytes."""
 
-_BLOCK = 1 << 22
-"""Number of bytes that are hashed at a time."""
-
-
-def read_array(
-    path: str | Path, kind: type[np.generic], dimensions: int, remedy: str, mapped: bool = False
-) -> NDArray[Any]:
-    """Read or memory-map a ``.npy`` file.
+def read_array(path: str | Path, kind: type[np.generic], remedy: str) -> NDArray[Any]:
+    """Map a ``.npy`` file of one dimension into memory; elements are read on access.
 
     Args:
         kind: required type of the elements, e.g. ``np.int64``, or ``np.floating`` for any floating-point type.
-        dimensions: required number of dimensions.
         remedy: advice at the end of the error message.
-        mapped: memory-map the file; after the check, elements are read on access.
     """
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -41,23 +27,11 @@ def read_array(
         raise InputError(f"{path}: no such file; {remedy}") from None
     except (EOFError, ValueError):
         raise InputError(f"{path}: not a complete .npy file; {remedy}") from None
-    if not np.issubdtype(array.dtype, kind) or not array.dtype.isnative or array.ndim != dimensions:
-        actual, needed = f"{array.dtype} in {array.ndim}", f"{kind.__name__} in {dimensions}"
-        raise InputError(f"{path}: has {actual} dimension(s), expected: {needed}; {remedy}")
-    _check_data(Path(path), array, remedy)
-    return array if mapped else np.array(array)
-
-
-def _check_data(path: Path, array: NDArray[Any], remedy: str) -> None:
-    """Compare the SHA-256 of the elements of a mapped file with the one that follows them, if there is one."""
-    with path.open("rb") as stream:
-        stream.seek(getattr(array, "offset", 0))
-        digest = hashlib.sha256()
-        for index in range(0, array.nbytes, _BLOCK):
-            digest.update(stream.read(min(_BLOCK, array.nbytes - index)))
-        after = stream.read(len(TRAILER) + digest.digest_size + 1)
-    if after and after != TRAILER + digest.digest():
-        raise InputError(f"{path}: is damaged (checksum mismatch); {remedy}")
+    if not np.issubdtype(array.dtype, kind) or array.ndim != 1:
+        raise InputError(
+            f"{path}: has {array.dtype} in {array.ndim} dimension(s), expected: {kind.__name__} in 1; {remedy}"
+        )
+    return cast(NDArray[Any], array)
 
 
 def release_pages(mapping: object) -> None:
@@ -73,16 +47,8 @@ def release_pages(mapping: object) -> None:
         mapping.madvise(mmap.MADV_DONTNEED)
 
 
-def write_array(path: str | Path, array: NDArray[Any]) -> None:
-    """Write an array atomically."""
-    array = np.ascontiguousarray(array)
-    with atomic_path(path) as temporary, temporary.open("wb") as out:
-        npy.write_array(out, array, (1, 0), allow_pickle=False)
-        out.write(TRAILER + hashlib.sha256(array.data).digest())
-
-
 class GrowingArray:
-    """One-dimensional ``.npy`` file that is written in pieces."""
+    """One-dimensional ``.npy`` file that is written in pieces; ``digest`` is the SHA-256 of its values."""
 
     def __init__(self, out: BinaryIO, dtype: DTypeLike) -> None:
         self.dtype, self.length = np.dtype(dtype), 0
@@ -98,8 +64,7 @@ class GrowingArray:
         self.length += len(values)
 
     def finish(self) -> None:
-        """Write the SHA-256 of the values, and the header again with the final length."""
-        self._out.write(TRAILER + self.digest.digest())
+        """Write the header again with the final length."""
         self._out.seek(0)
         self._write_header()
         self._out.flush()

@@ -257,7 +257,13 @@ def sha256(path: str | Path) -> str:
 
 def read_byte_lines(path: str | Path) -> Iterator[bytes]:
     """Yield the lines of a file as bytes without their ``\\n``."""
-    for number, line in enumerate(read_bounded_lines(path, MAX_LINE_BYTES), 1):
+    with open_text(path) as stream:
+        yield from byte_lines(stream, path)
+
+
+def byte_lines(raw: io.BufferedReader, path: str | Path) -> Iterator[bytes]:
+    """Yield the lines of an open file as ``read_byte_lines``; ``path`` is its name in messages."""
+    for number, line in enumerate(bounded_lines(raw, path, MAX_LINE_BYTES), 1):
         if line is None:
             raise InputError(
                 f"{path}, line {number}: longer than {MAX_LINE_BYTES} bytes; "

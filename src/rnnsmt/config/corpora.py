@@ -18,7 +18,6 @@ from rnnsmt.config.languages import (
     CODES,
     COMPRESSED,
     NAMES,
-    TWO_LETTERS,
     code_warning,
     language_of,
     language_pair,
@@ -76,19 +75,9 @@ class Corpus:
     members: Mapping[str, tuple[str, str]]
     """Files extracted from downloaded archives, by path: the archive and the path inside it."""
 
-    @property
-    def is_bitext(self) -> bool:
-        """Return whether the corpus has a source side."""
-        return self.source is not None
 
-
-def corpora(config: Mapping[str, Any]) -> dict[str, Corpus]:
-    """Return the corpora of a checked configuration by name, with paths relative to ``data_dir``."""
-    return {corpus.name: corpus for corpus in corpora_listed(config)}
-
-
-def corpora_listed(config: Mapping[str, Any]) -> list[Corpus]:
-    """Return the corpora of a configuration in order; their names may not be unique yet."""
+def corpora_of(config: Mapping[str, Any]) -> list[Corpus]:
+    """Return the corpora of a configuration, with the directory ``data_dir`` in their paths."""
     return [_corpus(entry, config) for entry in config["corpora"]]
 
 
@@ -146,50 +135,41 @@ def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | No
     """Return the files ``PREFIX.en`` and ``PREFIX.fr``, the form of Moses' ``--corpus``; they may be compressed.
 
     The suffix may also be a three-letter code (``PREFIX.eng``, the form of mtdata), or a code with a region
-    (``PREFIX.pt_BR``) if there is exactly one such file of a language.
+    (``PREFIX.pt_BR``) if there is exactly one such file of a language. Shorter suffixes are preferred.
 
     Returns:
         The files of source and target; None if there is a file of this name itself, or if a side does not exist.
     """
     if Path(prefix).exists():
         return None
-    files = [
-        next((path for end in _suffixes(lang) if Path(path := f"{prefix}.{end}").is_file()), None)
-        or _file_with_region(prefix, lang)
-        for lang in langs
-    ]
-    return None if files[0] is None or files[1] is None else (files[0], files[1])
+    ends = _ends(Path(prefix))
+    source, target = (_end_of_language(ends, lang) for lang in langs)
+    return None if source is None or target is None else (f"{prefix}.{source}", f"{prefix}.{target}")
 
 
-def _file_with_region(prefix: str, lang: str) -> str | None:
-    """Return the file ``PREFIX.pt_BR`` of a language, which may be compressed; None if there is none or several."""
-    ends = [end for end in _ends(Path(prefix)) if without_region(plain := _uncompressed(end)) != plain]
-    found = [end for end in ends if two_letters(_uncompressed(end)) == lang]
-    return f"{prefix}.{found[0]}" if len(found) == 1 else None
+def _end_of_language(ends: Sequence[str], lang: str) -> str | None:
+    """Return the suffix of the file of a language; None if there is none, or several with a region only."""
+    found = sorted((end for end in ends if two_letters(_uncompressed(end)) == lang), key=lambda end: (len(end), end))
+    plain = [end for end in found if without_region(_uncompressed(end)) == _uncompressed(end)]
+    if plain:
+        return plain[0]
+    return found[0] if len(found) == 1 else None
 
 
 def _ends(prefix: Path) -> list[str]:
     """Return the parts of file names after the prefix and a dot, for all files in its directory."""
+    start = f"{prefix.name}."
     try:
-        names = [path.name for path in prefix.parent.iterdir()]
+        entries = [entry for entry in os.scandir(prefix.parent) if entry.name.startswith(start) and entry.is_file()]
     except OSError:
         return []
-    start = f"{prefix.name}."
-    return [name.removeprefix(start) for name in names if name.startswith(start)]
+    return [entry.name.removeprefix(start) for entry in entries]
 
 
 def languages_with_prefix(prefix: str) -> tuple[str, str] | None:
     """Return the languages of the files ``PREFIX.en`` and ``PREFIX.fr``; None if there are not two languages."""
     path = Path(prefix)
-    if path.exists():
-        return None
     return language_pair({two_letters(_uncompressed(end)) for end in _ends(path)} & CODES, path.name)
-
-
-def _suffixes(lang: str) -> list[str]:
-    """Return the suffixes of files of a language: its codes, each without and with the suffix of a compression."""
-    codes = [lang, *(code for code, two in TWO_LETTERS.items() if two == lang)]
-    return [code + end for code in codes for end in ("", *COMPRESSED)]
 
 
 def _own_path(directory: str, *source: str) -> str:
@@ -221,28 +201,11 @@ def input_files(corpus: Corpus) -> list[tuple[str, str]]:
     return files_of(corpus) + ([] if corpus.reference is None else [("reference", corpus.reference)])
 
 
-def brace_mistake(path: str) -> str | None:
-    """Return a message if a path contains a brace, which begins or ends a wildcard of Snakemake, otherwise None."""
-    if "{" not in path and "}" not in path:
-        return None
-    return f"{path} contains a brace, which Snakemake takes for a wildcard; rename the file or directory"
-
-
 def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
-    """Yield one line for every existing file that cannot be used.
-
-    A file of a text for tuning or tests must not be that of another role.
-    """
+    """Yield one line for every file that is used twice: for both sides, or for tuning or tests and another role."""
     for number, corpus in enumerate(corpora):
         where = f"corpora[{number}] ({corpus.name})"
-        for _, path in input_files(corpus):
-            if wrong := brace_mistake(path):
-                yield f"{where}: {wrong}"
-            elif Path(path).is_dir():
-                yield f"{where}: {path} is a directory, not a file"
-            elif Path(path).is_file() and not Path(path).stat().st_size:
-                yield f"{where}: {path} is empty"
-        if corpus.source is not None and corpus.file is None and _same_file(corpus.source, corpus.target):
+        if corpus.source is not None and _same_file(corpus.source, corpus.target):
             yield f"{where}: source and target are the same text, {corpus.target}"
             continue
         for earlier in corpora[:number]:
@@ -262,37 +225,19 @@ def _same_file(path: str, other: str) -> bool:
     return os.path.realpath(path) == os.path.realpath(other)
 
 
-def is_prepared(corpus: Corpus) -> bool:
-    """Return whether the run in this directory has prepared a corpus already."""
-    return Path(f"results/corpus/tokenized/{corpus.name}.report.json").exists()
-
-
-def is_output(path: str) -> bool:
-    """Return whether a rule writes a file of a corpus, as for the demo corpus and downloads."""
-    return path.startswith("results/")
-
-
 def missing_files(corpora: Sequence[Corpus], data_dir: str | None) -> Iterator[str]:
     """Yield one line for every file that does not exist and that no rule creates, with a file of a similar name.
 
     The files of a corpus that has already been prepared are not required.
     """
     for number, corpus in enumerate(corpora):
-        if is_prepared(corpus):
+        if Path(f"results/corpus/tokenized/{corpus.name}.report.json").exists():
             continue
         for side, path in input_files(corpus):
-            if is_output(path) or os.path.lexists(path):
+            if path.startswith("results/") or os.path.lexists(path):  # a rule writes the demo corpus and downloads
                 continue
             near = similar_file(path)
-            directory = Path(path).parent
-            if near is not None:
-                hint = f"did you mean {near}?"
-            elif data_dir is None and not Path(path).is_absolute():
-                hint = f"set data_dir to the directory of the corpora (now {Path.cwd()})"
-            elif not directory.is_dir():
-                hint = f"there is no directory {directory}"
-            else:
-                hint = "check the name and data_dir"
+            hint = f"did you mean {near}?" if near else f"check the name and data_dir (now {data_dir or Path.cwd()})"
             yield f"corpora[{number}] ({corpus.name}): {side}: {path} does not exist; {hint}"
 
 
@@ -342,31 +287,11 @@ def suffix_warning(files: Sequence[tuple[str, str]], languages: Mapping[str, str
         files: sides and their files.
         languages: code of ``source`` and of ``target``.
     """
-    codes = {side: language_of(path) or languages[side] for side, path in files}
-    wrong = {side: path for side, path in files if codes[side] != languages[side]}
-    if not wrong:
-        return None
-    names = [f"the {side} file {Path(path).name}" for side, path in wrong.items()]
-    meant = {**languages, **codes}
-    if len(wrong) == 1:
-        (side,) = wrong
-        found = f"the suffix of {names[0]} is {_named(codes[side])}, but languages.{side} is {languages[side]}"
-        remedy = f"set languages.{side} to {codes[side]}, or specify another file"
-    else:
-        found = f"the suffixes of {' and '.join(names)} are {codes['source']} and {codes['target']}, but languages is "
-        found += _pair(languages)
-        remedy = f"set languages to {_pair(meant)}, or specify other files"
-    if meant == {"source": languages["target"], "target": languages["source"]}:
-        remedy = "exchange source and target in this corpus or in languages"
-    elif meant["source"] == meant["target"]:
-        remedy = f"specify the {' and the '.join(f'{side} file in {_named(languages[side])}' for side in wrong)}"
-    return f"{found}; {remedy}"
-
-
-def _named(lang: str) -> str:
-    """Return the code of a language with its English name, if it is known."""
-    return f"{lang} ({NAMES[lang]})" if lang in NAMES else lang
-
-
-def _pair(languages: Mapping[str, str]) -> str:
-    return f"{{source: {languages['source']}, target: {languages['target']}}}"
+    wrong = [
+        f"the suffix of the {side} file {Path(path).name} is {code} ({NAMES[code]}), but languages.{side} is "
+        f"{languages[side]}"
+        for side, path in files
+        if (code := language_of(path)) is not None and code != languages[side]
+    ]
+    remedy = "correct languages, exchange source and target, or specify another file"
+    return f"{', and '.join(wrong)}; {remedy}" if wrong else None

@@ -4,14 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from rnnsmt.base.options import pruning_mistake
-from rnnsmt.config.corpora import brace_mistake, corpora_listed, file_mistakes, is_in_domain
+from rnnsmt.config.corpora import corpora_of, file_mistakes, is_in_domain
 from rnnsmt.config.derived import kept_whole, moses_searches, parts_of_moses
 from rnnsmt.config.features import BY_NAME, CSLM, NNJM, features_of, named_features
 from rnnsmt.config.languages import code_mistake
-from rnnsmt.config.messages import hint, shortened
+from rnnsmt.config.messages import hint
 
 
 def cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
@@ -31,24 +30,11 @@ def cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
             yield f"languages.{side}: {wrong}"
     if config["languages"]["source"] == config["languages"]["target"]:
         yield "languages: source and target are the same"
-    if wrong_addresses := list(_check_addresses(config["corpora"])):
-        yield from wrong_addresses
-        return
     directory = config["data_dir"]
-    external = config["alignment"]["external"]
-    if external is not None and Path(external).is_dir():
-        yield f"alignment.external: {external} is a directory, not a file"
-    for key, path in (
-        ("data_dir", directory),
-        ("alignment.external", external),
-        ("moses_home", config["moses_home"]),
-    ):
-        if path is not None and (wrong := brace_mistake(path)):
-            yield f"{key}: {wrong}"
     if directory is not None and not Path(directory).is_dir():
         yield f"data_dir: {directory} is not a directory (the base of relative paths is {Path.cwd()})"
-    elif directory is None or not brace_mistake(directory):
-        yield from file_mistakes(corpora_listed(config))
+    else:
+        yield from file_mistakes(corpora_of(config))
 
 
 def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
@@ -197,18 +183,6 @@ def _check_both_sides(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"{where}: download.{sides[0]} requires {sides[0]}; with file, use download: {{file: ...}}"
     if "columns" in entry and entry["columns"][0] == entry["columns"][1]:
         yield f"{where}: columns: source and target are the same column"
-
-
-def _check_addresses(entries: list[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a message for every address of a download that is not a URL, such as ``http://[``."""
-    for number, entry in enumerate(entries):
-        for side, fetched in entry.get("download", {}).items():
-            for url in (fetched["url"], *fetched.get("mirrors", [])):
-                try:
-                    urlsplit(url)
-                except ValueError as error:
-                    where = f"corpora[{number}] ({entry['name']})"
-                    yield f"{where}: download.{side}: {shortened(url)} is not a URL ({error})"
 
 
 def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rnnsmt.config.corpora import DEMO_DIRECTORY, corpora
+from rnnsmt.config.corpora import DEMO_DIRECTORY, corpora_of
 
 PARTS = ("alignment", "training", "tuning", "decoding")
 """Parts of the pipeline that ``engine`` can assign to Moses."""
@@ -21,9 +21,7 @@ def kept_whole(keep: str | float | None, default: str | float | Mapping[str, flo
 
 def is_demo_corpus(config: Mapping[str, Any]) -> bool:
     """Return whether the parallel text of a configuration is the demo corpus."""
-    return all(
-        corpus.target.startswith(DEMO_DIRECTORY) for corpus in corpora(config).values() if corpus.role == "bitext"
-    )
+    return all(corpus.target.startswith(DEMO_DIRECTORY) for corpus in corpora_of(config) if corpus.role == "bitext")
 
 
 def parts_of_moses(config: Mapping[str, Any]) -> list[str]:

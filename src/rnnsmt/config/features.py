@@ -25,31 +25,22 @@ class SystemFeature:
         name: name in configurations, options and directories: lower-case letters.
         label: name in tables and figures.
         weight: weight before tuning, for columns and for networks in the search.
-        scores: files of a column, with ``{network}``, and with ``{scatteritem}`` if they are computed in shards. Empty
-            for a network in the search.
-        scatter: name of the scattergather process of these shards.
+        scores: files of a column, with ``{network}``, and with ``{scatteritem}`` if they are computed in shards, by a
+            rule with its scattergather process ``NAME_score``. Empty for a network in the search.
         network: name of the network that computes the feature, or empty: the package whose command trains it, and the
             section of its ``preset`` in the configuration. Two systems with the feature share the network: run r of
             both uses the same trained network.
         title: name of the network in the titles of figures.
-        in_search: whether the search queries the network.
-        paper_place: 1-based position among the features of the paper's systems; 0 if it is not one of them.
+        in_search: whether the search queries the network; other features are columns of the phrase table.
     """
 
     name: str
     label: str
     weight: float
     scores: str = ""
-    scatter: str = ""
     network: str = ""
     title: str = ""
     in_search: bool = False
-    paper_place: int = 0
-
-    @property
-    def is_column(self) -> bool:
-        """Return whether the feature is a column of the phrase table."""
-        return not self.in_search
 
 
 RNN = SystemFeature(
@@ -57,10 +48,8 @@ RNN = SystemFeature(
     "RNN",
     weight=0.2,
     scores="results/rnn/network{network}/scores/{scatteritem}.npy",
-    scatter="rnn_score",
     network="rnn",
     title="RNN Encoder–Decoder",
-    paper_place=1,
 )
 
 CSLM = SystemFeature(
@@ -70,7 +59,6 @@ CSLM = SystemFeature(
     network="cslm",
     title="CSLM",
     in_search=True,
-    paper_place=2,
 )
 
 NNJM = SystemFeature(
@@ -86,7 +74,7 @@ REGISTRY: tuple[SystemFeature, ...] = (
     CSLM,
     NNJM,
     RNN,
-    SystemFeature("wp", "WP", weight=0, scores="results/rnn/shortlist.npy", paper_place=3),
+    SystemFeature("wp", "WP", weight=0, scores="results/rnn/shortlist.npy"),
 )
 """All features, in the order in which directories and columns of the phrase table are named."""
 
@@ -96,7 +84,7 @@ with the same network."""
 
 BY_NAME: dict[str, SystemFeature] = {feature.name: feature for feature in REGISTRY}
 
-FEATURES = tuple(sorted((f.name for f in REGISTRY if f.paper_place), key=lambda name: BY_NAME[name].paper_place))
+FEATURES = ("rnn", "cslm", "wp")
 """Features that the paper's systems add to the baseline, in its order. Other features come after them."""
 
 
@@ -121,15 +109,14 @@ class PaperFigures(NamedTuple):
     test: float
 
 
-PAPER: dict[str, PaperFigures] = {
+PUBLISHED: dict[str, PaperFigures] = {
+    # Cho et al. (2014), Table 1
     "baseline": PaperFigures(30.64, 33.30),
     "rnn": PaperFigures(31.20, 33.87),
     "cslm_rnn": PaperFigures(31.48, 34.64),
     "cslm_rnn_wp": PaperFigures(31.50, 34.54),
-}
-"""Results of Cho et al. (2014), Table 1."""
-
-SEQ2SEQ_PAPER: dict[str, PaperFigures] = {
+    # Sutskever et al. (2014), Tables 1 and 2: beam size 12 and ensembles of five, unless the name specifies another
+    # size (a pair is two networks); 1000-best lists of the same baseline
     "lstm_forward": PaperFigures(None, 26.17),
     "lstm": PaperFigures(None, 30.59),
     "lstm_pair": PaperFigures(None, 33.27),
@@ -140,8 +127,7 @@ SEQ2SEQ_PAPER: dict[str, PaperFigures] = {
     "baseline+lstm": PaperFigures(None, 35.85),
     "baseline+lstm_ensemble": PaperFigures(None, 36.50),
 }
-"""Results of Sutskever et al. (2014), Tables 1 and 2: beam size 12 and ensembles of five, unless the name specifies
-another size (a pair is two networks); 1000-best lists of the same baseline."""
+"""Published results by system."""
 
 BASELINE = "baseline"
 """System to which differences are computed."""
@@ -216,15 +202,10 @@ def without(system: str, feature: str, features: Mapping[str, Collection[str] | 
 
 def paper_figure(system: str, is_dev: bool) -> float | None:
     """Return the published BLEU of the same system, or None."""
-    figures = published(system)
+    figures = PUBLISHED.get(system)
     if figures is None:
         return None
     return figures.dev if is_dev else figures.test
-
-
-def published(system: str) -> PaperFigures | None:
-    """Return the published results of a system, or None."""
-    return PAPER.get(system) or SEQ2SEQ_PAPER.get(system)
 
 
 def paper_gain(system: str, reference: str, is_dev: bool) -> float | None:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rnnsmt.config.corpora import corpora, input_files
+from rnnsmt.config.corpora import corpora_of, input_files
 from rnnsmt.config.derived import kept_whole
 
 RUN = "results/systems/{system}/run{run}"
@@ -54,7 +54,7 @@ class Texts:
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Read the corpora of a checked configuration."""
         self.source, self.target = config["languages"]["source"], config["languages"]["target"]
-        self.corpora = corpora(config)
+        self.corpora = {corpus.name: corpus for corpus in corpora_of(config)}
         self.bitext, self.mono, self.dev, self.test = (
             [name for name, corpus in self.corpora.items() if corpus.role == role]
             for role in ("bitext", "mono", "dev", "test")
@@ -122,7 +122,7 @@ class Texts:
         return [
             self.text("preprocessed", name, lang)
             for name, corpus in self.corpora.items()
-            if corpus.in_domain and (corpus.is_bitext or lang == self.target)
+            if corpus.in_domain and (lang == self.target or corpus.source is not None)
         ]
 
     def keeps_all(self, kind: str, name: str) -> bool:

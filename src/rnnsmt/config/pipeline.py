@@ -1,4 +1,4 @@
-"""The directory of the workflow: Snakefile, config.yaml, rules, schemas, conda environments and profiles.
+"""The directory of the workflow: Snakefile, config.yaml, rules, conda environments and profiles.
 
 There is one copy of these files, at the top level of the repository. An editable installation uses it there. The build
 of a wheel (``setup.py``) copies it into the package, with the same layout, because the files refer to each other by

@@ -1,37 +1,22 @@
 """The settings of the workflow: one class per section of the configuration, with types, bounds, defaults and meaning.
 
-This is the only declaration of a setting. The checks of a configuration (``rnnsmt.config.derived``), the options of the
-commands (``rnnsmt.base.fields``), the JSON schema and the table of settings in the documentation are derived from it.
+This is the only declaration of a setting. The checks of a configuration (``rnnsmt.config.validation``), the options of
+the commands (``rnnsmt.base.fields``), the JSON schema and the table of settings in the documentation are derived from
+it.
 
 A field whose default depends on the corpora is declared with ``auto``: its default is for a user's own corpora, the
 other value for the demo corpus and for ``quick: true``, which should run in minutes. In a configuration, ``auto``
-selects between them.
+selects between them. The settings of a corpus are in ``corpus_entry.py``.
 """
 
 from dataclasses import field
-from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
-from pydantic.dataclasses import dataclass
+from pydantic import Field
 
+from rnnsmt.config.corpus_entry import CorpusEntry, Fraction, Name
+from rnnsmt.config.declaration import auto, section
 from rnnsmt.config.features import UnknownScore
-
-Class = TypeVar("Class")
-
-
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
-def section(cls: type[Class]) -> type[Class]:
-    """Make a class of settings: unknown keys and wrong values are refused."""
-    return dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False), kw_only=True)(cls)  # type: ignore[return-value]
-
-
-def auto(description: str, demo: int | str, **bounds: Any) -> Any:
-    """Return the description of a field with another value for the demo corpus."""
-    return Field(description=description, json_schema_extra={"demo": demo}, **bounds)
-
-
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
-"""Name of a corpus or of a joint test set, which occurs in the names of files."""
 
 SystemName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_+-]*$", max_length=60)]
 
@@ -48,10 +33,6 @@ Symmetrization = Literal["grow-diag-final-and", "grow-diag-final", "grow-diag", 
 
 Smoothing = Literal["none", "kneser-ney"]
 
-Fraction = Annotated[float, Field(gt=0, le=1)]
-
-Path = Annotated[str, Field(min_length=1)]
-
 
 @section
 class Languages:
@@ -59,93 +40,6 @@ class Languages:
 
     source: Annotated[str, Field(description="source language")]
     target: Annotated[str, Field(description="target language")]
-
-
-@section
-class Download:
-    """Source of a file that is missing in ``data_dir``."""
-
-    url: Annotated[str, Field(description="URL of the file, or of a tar or zip archive that contains it")]
-    sha256: Annotated[
-        Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None,
-        Field(description="SHA-256 of the downloaded file, 64 hexadecimal digits; null: not checked"),
-    ]
-    member: Annotated[Path | None, Field(description="path of the file in the archive")] = None
-    mirrors: Annotated[list[str], Field(description="other URLs of the same file, tried in this order")] = field(
-        default_factory=list
-    )
-
-
-@section
-class Downloads:
-    """Sources of the files of a corpus."""
-
-    source: Download | None = None
-    target: Download | None = None
-    reference: Download | None = None
-    file: Download | None = None
-
-
-@section
-class Members:
-    """Paths of the two sides in a zip archive that contains several pairs of files."""
-
-    source: Path
-    target: Path
-
-
-@section
-class CorpusEntry:
-    """One corpus. Files are relative to ``data_dir``."""
-
-    name: Annotated[Name, Field(description="name of the corpus in the results")]
-    role: Annotated[
-        Literal["bitext", "mono", "dev", "test"],
-        Field(
-            description="bitext: parallel training text; mono: text for the language models, target side only; dev: "
-            "text for tuning, several are concatenated; test: test set"
-        ),
-    ]
-    source: Annotated[Path | None, Field(description="file of the source side")] = None
-    target: Annotated[Path | None, Field(description="file of the target side")] = None
-    file: Annotated[
-        Path | None,
-        Field(
-            description="instead of source and target, a file with both sides: a zip archive (OPUS), TMX, TSV, or the "
-            "prefix of two files (Moses)"
-        ),
-    ] = None
-    columns: Annotated[
-        tuple[Annotated[int, Field(ge=1, le=1000)], Annotated[int, Field(ge=1, le=1000)]] | None,
-        Field(description="columns of source and target in a TSV file; default: [1, 2]"),
-    ] = None
-    members: Annotated[Members | None, Field(description="files of source and target in a zip archive")] = None
-    reference: Annotated[
-        Path | None,
-        Field(
-            description="file with the raw target text of a dev or test corpus, the reference of sacreBLEU if the "
-            "target side is already tokenised; default: the target side, detokenised"
-        ),
-    ] = None
-    download: Annotated[Downloads | None, Field(description="where to download missing files")] = None
-    in_domain: Annotated[
-        bool | None,
-        Field(
-            description="whether data selection uses the corpus as in-domain text; default: true for dev, false "
-            "otherwise; not allowed for test"
-        ),
-    ] = None
-    keep: Annotated[
-        Literal["all"] | Fraction | None,
-        Field(description="how much data selection keeps: all, a fraction, or null to use the value of selection"),
-    ] = None
-    check: Annotated[
-        bool,
-        Field(
-            description="whether the first 2,000 lines are checked for another language, swapped sides and shifted "
-            "lines"
-        ),
-    ] = True
 
 
 @section

@@ -42,10 +42,6 @@ def column_options(counts: Iterable[int], files: Iterable[str]) -> str:
     return " ".join(f"--column {' '.join(shlex.quote(next(paths)) for _ in range(count))}" for count in counts)
 
 
-def _model_options(models: Iterable[Iterable[str]]) -> str:
-    return " ".join(f"--model {' '.join(map(shlex.quote, paths))}" for paths in models)
-
-
 def network_file(name: str, network: int | str) -> str:
     """Return the model of the training run of a network with this number."""
     return f"results/{name}/network{network}/model.safetensors"
@@ -90,7 +86,7 @@ class Systems:
 
     def columns(self, features: Collection[str]) -> list[str]:
         """Return those features that are columns of the phrase table."""
-        return [name for name in features if BY_NAME[name].is_column]
+        return [name for name in features if not BY_NAME[name].in_search]
 
     def score_pattern(self, column: str, network: int | str) -> str:
         """Return the file of the scores of a column, with ``{scatteritem}`` if there are several."""
@@ -239,21 +235,21 @@ class Systems:
             if not any(set(self.features(name)) < set(self.features(other)) for other in subsets)
         ]
 
-    # LSTMs.
+    # Networks that translate alone or rescore lists: LSTMs, and the CSLM, an ensemble of one network.
 
     def lstm_settings(self, name: str) -> dict[str, Any]:
         """Return the settings of a network of LSTMs that differ from the preset."""
         seq2seq = self.config["seq2seq"]
         return {**seq2seq["settings"], **seq2seq["networks"][name]}
 
-    def ensemble_models(self, lstm: str, size: int | str, run: int | str) -> list[str]:
-        """Return the networks of an ensemble of LSTMs in a run; every training run has ``size`` networks."""
+    def ensemble_models(self, name: str, size: int | str, run: int | str) -> list[str]:
+        """Return the networks of an ensemble in a run; every training run has ``size`` networks."""
         first = (self.network_of(run) - 1) * int(size) + 1
-        return [network_file(lstm, n) for n in range(first, first + int(size))]
+        return [network_file(name, n) for n in range(first, first + int(size))]
 
-    def ensemble_of_every_run(self, lstm: str, size: int | str) -> list[str]:
+    def ensemble_of_every_run(self, name: str, size: int | str) -> list[str]:
         """Return the networks of an ensemble in all runs, each once."""
-        return list(dict.fromkeys(path for run in self.runs for path in self.ensemble_models(lstm, size, run)))
+        return list(dict.fromkeys(path for run in self.runs for path in self.ensemble_models(name, size, run)))
 
     def ensemble(self, system: str) -> tuple[str, int]:
         """Return the name of the networks of a system with LSTMs, and their number."""
@@ -264,10 +260,10 @@ class Systems:
         """Return the beam size of a system of LSTMs: its ``beam``, or that of ``seq2seq``."""
         return int(self.config["systems"][system].get("beam", self.config["seq2seq"]["beam"]))
 
-    def ensemble_options(self, lstm: str, size: int | str, times: int = 1) -> str:
+    def ensemble_options(self, name: str, size: int | str, times: int = 1) -> str:
         """Return ``--model`` with the networks of an ensemble for every run, ``times`` for each."""
-        models = (self.ensemble_models(lstm, size, run) for run in self.runs for _ in range(times))
-        return _model_options(models)
+        models = (self.ensemble_models(name, size, run) for run in self.runs for _ in range(times))
+        return " ".join(f"--model {' '.join(map(shlex.quote, paths))}" for paths in models)
 
     def rescored_by(self, system: str) -> str:
         """Return the phrase-based system whose n-best lists a system rescores."""
@@ -283,15 +279,6 @@ class Systems:
         """Return whether a system rescores the lists of another one by the CSLM."""
         settings = self.config["systems"].get(system, {})
         return "rescores" in settings and settings["network"] == CSLM.network
-
-    def cslm_of_every_run(self) -> list[str]:
-        """Return the CSLMs that rescore the lists of all runs of a system, each once."""
-        return list(dict.fromkeys(network_file(CSLM.network, self.network_of(run)) for run in self.runs))
-
-    def cslm_options(self, times: int) -> str:
-        """Return ``--model`` with the CSLM of every run, ``times`` for each."""
-        models = ([network_file(CSLM.network, self.network_of(run))] for run in self.runs for _ in range(times))
-        return _model_options(models)
 
     def list_feature(self, system: str) -> str:
         """Return the name of the feature that rescoring adds to the lists of a system."""

@@ -16,9 +16,10 @@ from typing import Any
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
 from rnnsmt.config.corpora import FEW_LINES, Corpus, files_of
-from rnnsmt.corpus.bitext_files import RawCorpus, Row
+from rnnsmt.config.sections import Preprocessing
+from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.overlap import MAX_KNOWN, NgramOverlap
-from rnnsmt.corpus.raw_text import LINE_BYTES, CleaningOptions
+from rnnsmt.corpus.raw_text import LINE_BYTES, Row
 from rnnsmt.corpus.sample import SAMPLE_LINES, content_warnings, refuse_columns, text_of
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
 from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key
@@ -40,7 +41,7 @@ DEFECTS = {
     "not_utf8": ("are not UTF-8; convert the file, e.g. with iconv -f ISO-8859-1 -t UTF-8", 0.0),
     "endless": (f"have more than {LINE_BYTES:,} bytes", 0.0),
     "unequal_length": (
-        f"have sides whose lengths differ by more than a factor of {CleaningOptions.max_ratio:g}",
+        f"have sides whose lengths differ by more than a factor of {Preprocessing.max_ratio:g}",
         MAX_SHARE,
     ),
     "untranslated": ("have the same text on both sides", MAX_SHARE),
@@ -219,9 +220,9 @@ class _LineCounts:
         self._defects["empty"] += any(raw is not None and not raw.strip() for raw in row)
         if all(words):
             lengths = list(map(len, words))
-            self._defects["unequal_length"] += max(lengths) > CleaningOptions.max_ratio * min(lengths)
+            self._defects["unequal_length"] += max(lengths) > Preprocessing.max_ratio * min(lengths)
             self._defects["untranslated"] += len(row) == 2 and words[0] == words[1] and lengths[0] > 1
-            key = hash(tuple(row))
+            key = hash(row)
             self._defects["repeated"] += key in self._seen
             self._seen.add(key)
         return words
@@ -248,13 +249,15 @@ def lines_of(reports: Sequence[Findings]) -> Iterator[str]:
     """Yield the report as text: one line of figures for every corpus, and one for each of its problems."""
     for findings in reports:
         figures = findings.figures
-        shown = [
-            f"{figures['lines']:,} lines" if "lines" in figures else "not read",
-            *([f"{' and '.join(map(str, figures['words_per_line']))} words per line"] if "lines" in figures else []),
-            *(f"{name.replace('_', ' ')}: {count:,}" for name, count in figures.items() if isinstance(count, int)
-              and count and name != "lines"),
-            *([f"n-gram overlap: {figures['ngram_overlap']:.2f}"] if "ngram_overlap" in figures else []),
-        ]  # fmt: skip
+        shown = ["not read"]
+        if "lines" in figures:
+            words = " and ".join(map(str, figures["words_per_line"]))
+            shown = [f"{figures['lines']:,} lines", f"{words} words per line"]
+        for name, count in figures.items():
+            if isinstance(count, int) and count and name != "lines":
+                shown.append(f"{name.replace('_', ' ')}: {count:,}")
+        if "ngram_overlap" in figures:
+            shown.append(f"n-gram overlap: {figures['ngram_overlap']:.2f}")
         yield f"{findings.name} ({findings.role}): {', '.join(shown)}"
         yield from (f"  error: {line}" for line in findings.errors)
         yield from (f"  warning: {line}" for line in findings.warnings)

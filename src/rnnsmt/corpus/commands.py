@@ -6,21 +6,20 @@ import sys
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
-from operator import eq
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from rnnsmt.base.io import InputError, read_lines, sha256, write_json, write_lines
 from rnnsmt.base.options import add_threads, positive
 from rnnsmt.base.progress import say, track
-from rnnsmt.config.corpora import DEFAULT_LANGUAGES, files_with_prefix
-from rnnsmt.config.languages import code_mistake, codes_of_yaml, language_of, yaml_code
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rnnsmt.config.corpora import Corpus
-    from rnnsmt.corpus.bitext_files import RawCorpus
+from rnnsmt.config.languages import code_mistake, yaml_code
+from rnnsmt.corpus.options import (
+    add_bitext,
+    add_languages,
+    add_output_sides,
+    corpora_to_check,
+    raw_corpus,
+    sides_to_prepare,
+)
 
 FOUND = 3
 """Exit status of `rnnsmt corpus check` if it finds problems."""
@@ -89,99 +88,10 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
     return {"bytes": extract_member(args.archive, args.member, args.output)}
 
 
-def _add_languages(parser: argparse.ArgumentParser, source: str = "the input files") -> None:
-    """Add the options for the languages; ``source`` says where the default is from."""
-    for side, lang in zip(("source", "target"), DEFAULT_LANGUAGES, strict=True):
-        parser.add_argument(
-            f"--{side}-lang",
-            metavar="L",
-            help=f"{side} language, two-letter code (ISO 639-1) (default: from {source}, otherwise {lang})",
-        )
-
-
-def _add_bitext(parser: argparse.ArgumentParser, required: bool, pair: bool = False) -> None:
-    """Add the options for a file with both sides; with ``pair``, also for two files."""
-    add = parser.add_argument
-    text = "file with source and target text: zip archive, TMX or TSV, or the prefix of two text files"
-    if pair:
-        text += "; or a source file and a target file"
-    add("--bitext", required=required, nargs="+" if pair else None, metavar="FILE", help=text)
-    add(
-        "--columns",
-        nargs=2,
-        type=positive,
-        default=[1, 2],
-        metavar=("S", "T"),
-        help="1-based column numbers of source and target in a TSV file",
-    )
-    add(
-        "--members",
-        nargs=2,
-        metavar=("S", "T"),
-        help="names of the source and target files in a zip archive (default: the files whose suffixes are the "
-        "language codes)",
-    )
-
-
-def _add_output_sides(parser: argparse.ArgumentParser, required: bool) -> None:
-    for side in ("source", "target"):
-        note = "" if required else f"; required with --{side}"
-        parser.add_argument(
-            f"--output-{side}", required=required, metavar="FILE", help=f"output file: {side} side{note}"
-        )
-
-
-def _raw_corpus(args: argparse.Namespace, files: "Sequence[str | None]") -> "tuple[RawCorpus, list[str]]":
-    """Return the corpus that the options describe, and a warning if its languages are not known.
-
-    Args:
-        args: the options of ``_add_languages`` and ``_add_bitext``.
-        files: a file with both sides or the prefix of two files; or the files of source and target, of which one may be
-            None.
-    """
-    from rnnsmt.corpus.bitext_files import RawCorpus, languages_of_input
-
-    options, both = (args.source_lang, args.target_lang), files[0] if len(files) == 1 else None
-    found: Sequence[str | None] = (None, None)
-    if both is None:
-        found = [None if file is None else language_of(file) for file in files]
-    elif not all(options):
-        found = languages_of_input(both, args.members) or found
-        if args.members is None and any(map(eq, options, reversed(found))):
-            found = found[::-1]  # such a file determines both languages, but not their order
-    by_side = files if both is None else [both, both]
-    sides = list(zip(("source", "target"), by_side, options, found, DEFAULT_LANGUAGES, strict=True))
-    langs = tuple(option or lang or assumed for _, _, option, lang, assumed in sides)
-    lacking = [
-        f"--{side}-lang {assumed}" for side, file, option, lang, assumed in sides if file and not (option or lang)
-    ]
-    names = " and ".join(filter(None, files))
-    if lacking and langs[0] == langs[1]:
-        option, lang = lacking[0].split()
-        raise InputError(f"{names}: cannot determine both languages, and one of them is {lang}; specify {option}")
-    for (side, file, *_), lang in zip(sides, langs, strict=True):
-        if file and (wrong := code_mistake(lang)):
-            raise InputError(f"--{side}-lang {wrong}")
-    for what, option, values in (
-        ("language", "--source-lang and --target-lang", langs if all(files) else (0, 1)),
-        ("column", "--columns", args.columns),
-        ("member", "--members", args.members or (0, 1)),
-    ):
-        if values[0] == values[1]:
-            raise InputError(f"source and target have the same {what}, {values[0]}; specify two with {option}")
-    warnings = [f"{names}: cannot determine the languages; assuming {' '.join(lacking)}"] if lacking else []
-    if both is not None:
-        members = None if args.members is None else (args.members[0], args.members[1])
-        paths = files_with_prefix(both, langs) or (both,)
-        return RawCorpus(paths, langs, (args.columns[0], args.columns[1]), members), warnings
-    given = [(file, lang) for file, lang in zip(files, langs, strict=True) if file is not None]
-    return RawCorpus(tuple(file for file, _ in given), tuple(lang for _, lang in given)), warnings
-
-
 def separate_options(parser: argparse.ArgumentParser) -> None:
-    _add_bitext(parser, required=True)
-    _add_languages(parser)
-    _add_output_sides(parser, required=True)
+    add_bitext(parser, required=True)
+    add_languages(parser)
+    add_output_sides(parser, required=True)
 
 
 def separate(args: argparse.Namespace) -> dict[str, object]:
@@ -199,7 +109,7 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.base.io import atomic_binary
 
-    corpus, warnings = _raw_corpus(args, [args.bitext])
+    corpus = raw_corpus(args, [args.bitext])
     lines = 0
     with atomic_binary(args.output_source) as source, atomic_binary(args.output_target) as target:
         for source_segment, target_segment in track(corpus.rows(None), "separating"):
@@ -208,8 +118,6 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
             lines += 1
         if not lines:
             raise InputError(f"{args.bitext}: contains no segments")
-    for warning in warnings:
-        say(f"warning: {warning}")
     return {"pairs": lines}
 
 
@@ -220,9 +128,9 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--source", metavar="FILE", help="source text; omit it for monolingual target text")
     add("--target", metavar="FILE", help="target text; omit it for monolingual source text")
-    _add_bitext(parser, required=False)
-    _add_languages(parser)
-    _add_output_sides(parser, required=False)
+    add_bitext(parser, required=False)
+    add_languages(parser)
+    add_output_sides(parser, required=False)
     add(
         "--report",
         required=True,
@@ -266,44 +174,30 @@ def prepare(args: argparse.Namespace) -> dict[str, object]:
             --target-lang fr --output-source try/general.en.gz --output-target try/general.fr.gz \
             --report try/general.json --threads 2
     """
+    from rnnsmt.config.sections import Preprocessing
     from rnnsmt.corpus.preparation import prepare_corpus
-    from rnnsmt.corpus.raw_text import CleaningOptions
 
-    files, outputs = _sides(args)
-    corpus, warnings = _raw_corpus(args, files)
-    options = CleaningOptions(
+    files, outputs = sides_to_prepare(args)
+    corpus = raw_corpus(args, files)
+    options = Preprocessing(
         normalize=not args.no_normalize,
         tokenize=not args.no_tokenize,
         escape=not args.no_escape,
         lowercase=args.lowercase,
         max_length=args.max_length,
         max_ratio=args.max_ratio,
-        keep_all=args.keep_all,
     )
-    prepared = prepare_corpus(corpus, outputs, options, args.threads, args.min_lines, not args.no_check)
+    prepared = prepare_corpus(
+        corpus,
+        outputs,
+        options,
+        args.keep_all,
+        threads=args.threads,
+        min_lines=args.min_lines,
+        check=not args.no_check,
+    )
     write_json(args.report, prepared.report())
-    for warning in warnings:  # last, so that the output of a failed command is only the error
-        say(f"warning: {warning}")
     return prepared.figures()
-
-
-def _sides(args: argparse.Namespace) -> "tuple[list[str | None], list[str]]":
-    """Return the raw files, see ``_raw_corpus``, and the output of each side."""
-    files, outputs = [args.source, args.target], [args.output_source, args.output_target]
-    if args.bitext is not None:
-        if files != [None, None]:
-            raise InputError("--bitext cannot be combined with --source or --target")
-        if None in outputs:
-            raise InputError("--bitext requires --output-source and --output-target")
-        return [args.bitext], outputs
-    for side, file, output in zip(("source", "target"), files, outputs, strict=True):
-        if (file is None) != (output is None):
-            raise InputError(f"--{side} and --output-{side} must be used together")
-    if files == [None, None]:
-        raise InputError(
-            "no input; specify --source, --target or both, or --bitext, with the corresponding --output options"
-        )
-    return files, [output for output in outputs if output is not None]
 
 
 def split_options(parser: argparse.ArgumentParser) -> None:
@@ -312,8 +206,8 @@ def split_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--source", metavar="FILE", help="source side")
     add("--target", metavar="FILE", help="target side")
-    _add_bitext(parser, required=False, pair=True)
-    _add_languages(parser)
+    add_bitext(parser, required=False, pair=True)
+    add_languages(parser)
     add("--dev", type=positive, default=2000, metavar="N", help="number of dev pairs")
     add("--test", type=positive, default=2000, metavar="N", help="number of test pairs")
     add(
@@ -364,9 +258,9 @@ def split(args: argparse.Namespace) -> dict[str, object]:
         raise InputError("--source and --target, or --bitext, is required")
     if len(files) > 2:
         raise InputError(f"--bitext: {len(files)} files; specify one file with both languages, or two files")
-    corpus, warnings = _raw_corpus(args, files or [args.source, args.target])
+    corpus = raw_corpus(args, files or [args.source, args.target])
     options = SplitOptions(args.dev, args.test, args.similarity, args.unique, args.seed)
-    for warning in [*warnings, *sample_warnings(corpus)]:
+    for warning in sample_warnings(corpus):
         say(f"warning: {warning}")
     done = split_bitext(corpus, Path(args.output_dir), options)
     if args.report:
@@ -406,7 +300,7 @@ def check_options(parser: argparse.ArgumentParser) -> None:
         help="corpora to check, instead of --config; ROLE is bitext, mono, dev or test; FILE=FILE are source and "
         "target, a single FILE contains both (for mono, only the target)",
     )
-    _add_languages(parser, "the configuration or the file names")
+    add_languages(parser, "the configuration or the file names, otherwise those of the demo corpus")
     add("--json", action="store_true", help="print the report as JSON")
 
 
@@ -433,7 +327,7 @@ def check(args: argparse.Namespace) -> None:
 
     if find_spec("py3langid") is None:
         say("the languages are not checked, because py3langid is not installed; run `pip install 'rnnsmt[check]'`")
-    languages, corpora = _corpora_to_check(args)
+    languages, corpora = corpora_to_check(args)
     for side, lang in zip(("source", "target"), languages, strict=True):
         if wrong := code_mistake(lang):
             raise InputError(f"{side} language: {wrong}")
@@ -447,70 +341,6 @@ def check(args: argparse.Namespace) -> None:
     if any(findings.errors or findings.warnings for findings in checked):
         sys.stdout.flush()
         raise SystemExit(FOUND)
-
-
-def _corpora_to_check(args: argparse.Namespace) -> "tuple[tuple[str, str], list[Corpus]]":
-    """Return the languages and the corpora that the options or the configuration name."""
-    from rnnsmt.config.corpora import corpora_listed
-
-    settings: dict[str, Any] = {"corpora": [_entry(text) for text in args.corpus]}
-    if args.config:
-        settings = _read_config(args.config)
-    languages = _languages_of_names(args.corpus) | codes_of_yaml(settings.get("languages") or {})
-    for side in languages:
-        languages[side] = getattr(args, f"{side}_lang", None) or languages[side]
-    directory = args.data_dir or settings.get("data_dir")
-    try:
-        listed = corpora_listed({"corpora": settings["corpora"], "data_dir": directory, "languages": languages})
-    except (KeyError, TypeError, AttributeError, IndexError):
-        raise InputError(
-            f"{args.config or '--corpus'}: corpora must be a list of entries with name, role and files; see "
-            "docs/own-data.md"
-        ) from None
-    pair = (str(languages["source"]), str(languages["target"]))
-    later = [corpus for corpus in listed if corpus.downloads and not all(map(Path.exists, map(Path, corpus.downloads)))]
-    for corpus in later:
-        say(f"{corpus.name}: not checked, because the file has not been downloaded yet (see `rnnsmt corpus fetch`)")
-    return pair, [corpus for corpus in listed if corpus not in later]
-
-
-def _languages_of_names(corpora: list[str]) -> dict[str, str]:
-    """Return the languages given by the suffixes of the files of all parallel corpora, otherwise the default."""
-    from rnnsmt.config.languages import NAMES, language_suffix
-
-    pairs = {tuple(map(language_suffix, files)) for text in corpora if len(files := text.split("=")[2:]) == 2}
-    if len(pairs) == 1:
-        source, target = pairs.pop()
-        known = [lang in NAMES or (len(lang) == 3 and not code_mistake(lang)) for lang in (source, target)]
-        if source != target and all(known) and (source in NAMES or target in NAMES):  # not .src and .trg
-            return {"source": source, "target": target}
-    return dict(zip(("source", "target"), DEFAULT_LANGUAGES, strict=True))
-
-
-def _read_config(path: str) -> dict[str, Any]:
-    import yaml
-
-    try:
-        settings = yaml.safe_load("\n".join(read_lines(path)))
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
-    if not isinstance(settings, dict) or not isinstance(settings.get("corpora"), list):
-        raise InputError(f"{path}: contains no list of corpora; see docs/own-data.md")
-    if not isinstance(settings.get("languages") or {}, dict):
-        raise InputError(f"{path}: languages must be a map, for example {{source: en, target: fr}}")
-    return settings
-
-
-def _entry(text: str) -> dict[str, str]:
-    """Return the entry of ``corpora`` for NAME=ROLE=FILE[=FILE]."""
-    name, role, *files = [*text.split("="), ""] if "=" not in text else text.split("=")
-    if role not in ("bitext", "mono", "dev", "test") or len(files) not in (1, 2) or (role == "mono" and len(files) > 1):
-        raise InputError(
-            f"--corpus {text}: must be NAME=ROLE=SOURCE=TARGET or NAME=ROLE=FILE with role bitext, dev or test, or "
-            "NAME=mono=TARGET"
-        )
-    keys = ["source", "target"] if len(files) == 2 else ["target" if role == "mono" else "file"]
-    return {"name": name, "role": role, **dict(zip(keys, files, strict=True))}
 
 
 def overlap_options(parser: argparse.ArgumentParser) -> None:

@@ -17,10 +17,10 @@ from typing import IO
 
 from rnnsmt.base.io import (
     DAMAGED,
-    DamagedError,
     InputError,
     atomic_path,
     check_output,
+    damage,
     is_junk,
     open_binary,
     open_zip,
@@ -113,24 +113,21 @@ def extract_member(path: str, name: str, output: str) -> int:
     """Copy one file of a tar or zip archive, and return its size in bytes; a tar archive is not read beyond it."""
     if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
         raise InputError(f"--member {name}: must be a path inside the archive, without .. and without a leading /")
-    seen: list[str] = []
     with atomic_path(output) as temporary:
         try:
-            with _member(path, name.removeprefix("./"), seen) as content, temporary.open("wb") as out:
+            with _member(path, name.removeprefix("./")) as content, temporary.open("wb") as out:
                 shutil.copyfileobj(content, out, 1 << 20)
-        except (tarfile.TarError, *DAMAGED) as error:
-            if isinstance(error, OSError) and error.errno is not None and not isinstance(error, tarfile.TarError):
-                raise
-            reason = error.__cause__ if isinstance(error, DamagedError) else error
-            raise InputError(
-                f"{path}: not a tar or zip archive, or damaged after {len(seen)} file(s) ({reason}); download it again"
-            ) from None
+        except tarfile.TarError as error:
+            raise InputError(f"{path}: not a tar or zip archive, or damaged ({error}); download it again") from None
+        except DAMAGED as error:
+            raise damage(path, None, error) from None
         return temporary.stat().st_size
 
 
 @contextmanager
-def _member(path: str, name: str, seen: list[str]) -> Iterator[IO[bytes]]:
-    """Open a file of an archive. The names of members are appended to ``seen``."""
+def _member(path: str, name: str) -> Iterator[IO[bytes]]:
+    """Open a file of an archive."""
+    seen: list[str] = []
     with open_zip(path) as zipped:
         if zipped is not None:
             seen.extend(zipped.namelist())

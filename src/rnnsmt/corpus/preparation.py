@@ -17,14 +17,17 @@ from rnnsmt.base.io import InputError, atomic_text, open_binary, refuse_pipe, sh
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.base.progress import Meter, say
 from rnnsmt.config.corpora import FEW_LINES
-from rnnsmt.corpus.bitext_files import RawCorpus, Row
+from rnnsmt.config.sections import Preprocessing
+from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.raw_text import (
     BAD_UTF8,
+    EMPTY,
     LINE_BYTES,
     RATIO,
+    TOO_LONG,
     Cleaner,
-    CleaningOptions,
     RejectedLineError,
+    Row,
     is_utf8,
 )
 from rnnsmt.corpus.sample import refuse_columns, sample_warnings
@@ -137,15 +140,18 @@ class Tally:
 def prepare_corpus(
     corpus: RawCorpus,
     outputs: Sequence[str],
-    options: CleaningOptions,
+    options: Preprocessing,
+    keep_all: bool,
+    *,
     threads: int,
-    min_lines: int = 1,
-    check: bool = True,
+    min_lines: int,
+    check: bool,
 ) -> "Prepared":
     """Write the tokens of a corpus with one or two sides, in several processes.
 
     Args:
         outputs: tokenised file of each side.
+        keep_all: keep every line, repaired if necessary, as for test sets.
         threads: number of processes.
         min_lines: minimum number of kept lines with words.
         check: whether the languages and the first lines are checked (``sample_warnings``).
@@ -162,15 +168,15 @@ def prepare_corpus(
     with ExitStack() as stack:
         files = [stack.enter_context(atomic_text(output)) for output in outputs]
         meter = Meter("preparing")
-        cleaner = partial(_chunk_cleaner, corpus.langs, options)
-        rows = corpus.rows(None if options.keep_all else LINE_BYTES)
+        cleaner = partial(_chunk_cleaner, corpus.langs, options, keep_all)
+        rows = corpus.rows(None if keep_all else LINE_BYTES)
         for texts, tally in map_chunks(cleaner, rows, threads):
             _write_lines(files, texts)
             total.add(tally)
             meter.add(tally.lines)
         _check_total(corpus.names, total, min_lines)
     prepared = Prepared(corpus, inputs, total)
-    for warning in (*prepared.warnings(options.keep_all), *of_sample):
+    for warning in (*prepared.warnings(keep_all), *of_sample):
         say(f"warning: {warning}")
     return prepared
 
@@ -182,23 +188,25 @@ def _properties(path: str) -> dict[str, object]:
 
 
 def _chunk_cleaner(
-    langs: Sequence[str], options: CleaningOptions
+    langs: Sequence[str], options: Preprocessing, keep_all: bool
 ) -> Callable[[tuple[Row, ...]], tuple[list[list[str]], Tally]]:
     """Return the function that is run in the worker processes."""
-    return partial(_clean_chunk, [Cleaner(lang, options) for lang in langs])
+    return partial(_clean_chunk, [Cleaner(lang, options, keep_all) for lang in langs])
 
 
 def _clean_chunk(cleaners: list[Cleaner], rows: tuple[Row, ...]) -> tuple[list[list[str]], Tally]:
     """Clean a chunk of lines; return the kept lines of each side and the tally."""
     texts: list[list[str]] = [[] for _ in cleaners]
     tally = Tally([0] * len(cleaners))
-    keep_all = cleaners[0].options.keep_all
+    keep_all = cleaners[0].keep_all
     for row in rows:
         tally.lines += 1
         repaired: set[str] = set()
         try:
             line = [cleaner(raw, repaired) for cleaner, raw in zip(cleaners, row, strict=True)]
-            lengths = _check_lengths(cleaners, line)
+            lengths = [text.count(" ") + 1 if text else 0 for text in line]
+            if not keep_all:
+                _check_lengths(lengths, cleaners[0].options)
         except RejectedLineError as rejection:
             tally.rejected.add(str(rejection), tally.lines)
             if str(rejection) == BAD_UTF8:
@@ -217,19 +225,15 @@ def _clean_chunk(cleaners: list[Cleaner], rows: tuple[Row, ...]) -> tuple[list[l
     return texts, tally
 
 
-def _check_lengths(cleaners: list[Cleaner], line: list[str]) -> list[int]:
-    """Return the number of tokens on each side.
-
-    Raises:
-        RejectedLineError: a side is empty or too long, or the length ratio is too high.
-    """
-    lengths = [text.count(" ") + 1 if text else 0 for text in line]
-    for cleaner, length in zip(cleaners, lengths, strict=True):
-        cleaner.check_length(length)
-    options = cleaners[0].options
-    if not options.keep_all and max(lengths) > options.max_ratio * min(lengths):
+def _check_lengths(lengths: Sequence[int], options: Preprocessing) -> None:
+    """Reject a line if a side is empty or too long, or if the length ratio is too high."""
+    for length in lengths:
+        if length == 0:
+            raise RejectedLineError(EMPTY)
+        if length > options.max_length:
+            raise RejectedLineError(TOO_LONG)
+    if max(lengths) > options.max_ratio * min(lengths):
         raise RejectedLineError(RATIO)
-    return lengths
 
 
 def _write_lines(files: list[TextIO], texts: list[list[str]]) -> None:

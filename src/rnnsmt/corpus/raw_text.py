@@ -13,8 +13,7 @@ import codecs
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -31,6 +30,9 @@ from rnnsmt.base.io import (
     refuse_pipe,
 )
 from rnnsmt.config.sections import Preprocessing
+
+Row = tuple[bytes | None, ...]
+"""Raw segment of each side; None for a segment that is too long."""
 
 LINE_BYTES = 1 << 16
 """Maximum length of a training line in bytes; longer lines are rejected and not kept in memory."""
@@ -141,15 +143,13 @@ def _has_several_sides(start: bytes) -> bool:
     return b"src" in sides and any(side != b"src" for side in sides[sides.index(b"src") :])
 
 
-def read_pairs(
-    source: str | Path, target: str | Path, limit: int | None = LINE_BYTES
-) -> Iterator[tuple[bytes | None, bytes | None]]:
-    """Yield pairs of corresponding segments of two files."""
+def paired(names: Sequence[str], sides: Sequence[Iterator[bytes | None]]) -> Iterator[Row]:
+    """Yield pairs of corresponding segments of two files; ``names`` are those of the files in messages."""
     end = object()
-    rows = zip_longest(read_segments(source, limit), read_segments(target, limit), fillvalue=end)
+    rows = zip_longest(*sides, fillvalue=end)
     for number, row in enumerate(rows):
         if row[0] is end or row[1] is end:
-            shorter, longer = (source, target) if row[0] is end else (target, source)
+            shorter, longer = names if row[0] is end else reversed(names)
             more = sum(1 for _ in rows) + 1
             raise InputError(
                 f"{shorter} has {number} lines, but {longer} has {number + more}; "
@@ -281,37 +281,18 @@ class RejectedLineError(Exception):
     """The line cannot be kept; the argument is the reason."""
 
 
-@dataclass(frozen=True)
-class CleaningOptions:
-    """Options for processing and selecting lines.
-
-    Attributes:
-        normalize: apply Moses' punctuation normalisation.
-        tokenize: apply Moses' tokeniser.
-        escape: write the tokeniser's entities for ``& | < > ' " [ ]``.
-        lowercase: convert to lower case at the end.
-        max_length: maximum number of tokens on each side.
-        max_ratio: maximum ratio of the longer side's length to that of the shorter side.
-        keep_all: keep every line, repaired if necessary, as for test sets.
-    """
-
-    normalize: bool = True
-    tokenize: bool = True
-    escape: bool = True
-    lowercase: bool = False
-    max_length: int = Preprocessing.max_length
-    max_ratio: float = Preprocessing.max_ratio
-    keep_all: bool = False
-
-
 Step = Callable[[str], str]
 
 
 class Cleaner:
-    """Conversion of raw lines of one language into lines of tokens."""
+    """Conversion of raw lines of one language into lines of tokens, without truecasing.
 
-    def __init__(self, lang: str, options: CleaningOptions) -> None:
-        self.options = options
+    Args:
+        keep_all: keep every line, repaired if necessary, as for test sets.
+    """
+
+    def __init__(self, lang: str, options: Preprocessing, keep_all: bool) -> None:
+        self.options, self.keep_all = options, keep_all
         self._steps: list[Step] = []
         if options.normalize or options.tokenize:
             from rnnsmt.corpus.tokenizer import Normalizer, Tokenizer
@@ -333,7 +314,7 @@ class Cleaner:
         """
         text = self._decode(raw, repaired)
         # tokenisation rarely reduces the number of tokens: skip it for lines that will be rejected as too long
-        if not self.options.keep_all and text.count(" ") > 4 * self.options.max_length + 100:
+        if not self.keep_all and text.count(" ") > 4 * self.options.max_length + 100:
             raise RejectedLineError(TOO_LONG)
         if SEPARATOR in text:
             repaired.add(SEPARATOR)
@@ -341,7 +322,7 @@ class Cleaner:
             text = step(text)
         text = " ".join(text.split())
         if SEPARATOR in text:
-            if not self.options.keep_all:
+            if not self.keep_all:
                 raise RejectedLineError(SEPARATOR)
             text = " ".join(text.replace("|", " | ").split())
         return text.lower() if self.options.lowercase else text
@@ -353,7 +334,7 @@ class Cleaner:
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError:
-            if not self.options.keep_all:
+            if not self.keep_all:
                 raise RejectedLineError(BAD_UTF8) from None
             repaired.add(BAD_UTF8)
             text = raw.decode("utf-8", "replace")
@@ -365,16 +346,3 @@ class Cleaner:
             repaired.add(DECOMPOSED)
             text = unicodedata.normalize("NFC", text)
         return text
-
-    def check_length(self, length: int) -> None:
-        """Check the number of tokens of one side.
-
-        Raises:
-            RejectedLineError: the side is empty or too long.
-        """
-        if self.options.keep_all:
-            return
-        if length == 0:
-            raise RejectedLineError(EMPTY)
-        if length > self.options.max_length:
-            raise RejectedLineError(TOO_LONG)

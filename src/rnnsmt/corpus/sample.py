@@ -101,7 +101,7 @@ def _is_code(text: str) -> bool:
 
 def _language_warnings(names: Sequence[str], langs: Sequence[str], samples: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield a warning for every side in another language, see ``content_warnings``."""
-    others = _other_languages(langs, ["\n".join(lines) for lines in samples])
+    others = [_other_language(lang, "\n".join(lines)) for lang, lines in zip(langs, samples, strict=True)]
     if len(langs) == 2 and others == [langs[1], langs[0]]:
         raise InputError(
             f"source and target look swapped: {names[0]} looks like {others[0]} and {names[1]} like {others[1]}; "
@@ -113,16 +113,12 @@ def _language_warnings(names: Sequence[str], langs: Sequence[str], samples: Sequ
             yield f"{name}: looks like {other}, but the language of this side is {lang}; check the file and languages"
 
 
-def _other_languages(langs: Sequence[str], texts: Sequence[str]) -> list[str | None]:
-    """Return the language of every text that is clearly not in the expected one, otherwise None."""
-    others: list[str | None] = [None] * len(texts)
-    examined = [side for side, text in enumerate(texts) if len(text) >= MIN_CHARACTERS]
-    if examined and (identifier := _identifier()):
-        for side in examined:
-            best, probability = identifier.classify(texts[side])
-            if langs[side] in identifier.labels and best != langs[side] and probability >= MIN_PROBABILITY:
-                others[side] = best
-    return others
+def _other_language(lang: str, text: str) -> str | None:
+    """Return the language of a text if it is clearly not the expected one, otherwise None."""
+    if len(text) < MIN_CHARACTERS or (identifier := _identifier()) is None or lang not in identifier.labels:
+        return None
+    best, probability = identifier.classify(text)
+    return best if best != lang and probability >= MIN_PROBABILITY else None
 
 
 @cache  # loading the model takes 0.6 CPU seconds

@@ -27,7 +27,8 @@ import numpy as np
 
 from rnnsmt.base.io import InputError, atomic_binary
 from rnnsmt.base.progress import track
-from rnnsmt.corpus.bitext_files import RawCorpus, Row
+from rnnsmt.corpus.bitext_files import RawCorpus
+from rnnsmt.corpus.raw_text import BAD_UTF8, EMPTY, ENDLESS, Row
 
 NEAR = 0.5
 """Minimum similarity of near-duplicates: replacing one of 12 words gives 0.6, replacing two gives 0.33 to 0.5."""
@@ -77,9 +78,6 @@ class SentenceIndex:
         self._threshold = threshold
         self._places: defaultdict[Trigram, list[int]] = defaultdict(list)
         self._sizes: list[int] = []
-
-    def __len__(self) -> int:
-        return len(self._sizes)
 
     def add(self, words: Sequence[str]) -> None:
         """Add a sentence; sentences are numbered from 0."""
@@ -162,11 +160,11 @@ class Split:
 def split_bitext(corpus: RawCorpus, directory: Path, options: SplitOptions) -> Split:
     """Write the parts of a bitext to the files ``FILES`` of a directory."""
     split = Split()
-    places = _draw(_read_keys(corpus.rows(), split), options, str(corpus))
-    drawn = set(places.drawn.tolist())
-    texts = {number: row for number, row in enumerate(track(corpus.rows(), "drawing")) if number in drawn}
+    drawn, excluded = _draw(_read_keys(corpus.rows(), split), options, split, str(corpus))
+    numbers = set(drawn)
+    rows = {number: row for number, row in enumerate(track(corpus.rows(), "drawing")) if number in numbers}
     indices = [SentenceIndex(options.similarity) for _ in corpus.langs]
-    chosen = _choose([(int(number), texts[int(number)]) for number in places.drawn], indices, options)
+    chosen = _choose({number: rows[number] for number in drawn}, indices, options)
     if len(chosen) < options.dev + options.test:
         raise InputError(
             f"{corpus}: only {len(chosen):,} of the pairs drawn are not similar to each other, but {options.dev:,} dev "
@@ -182,12 +180,11 @@ def split_bitext(corpus: RawCorpus, directory: Path, options: SplitOptions) -> S
         }
         for number, row in enumerate(track(corpus.rows(), "splitting")):
             subset = chosen.get(number, "train")
-            if places.excluded[number] or (subset == "train" and len(chosen) and _is_near(row, indices, split)):
+            if excluded[number] or (subset == "train" and _is_near(row, indices, split)):
                 continue
             split.sizes[subset] += 1
             for file, side in zip(files[subset], row, strict=True):
                 file.write((side or b"").removesuffix(b"\r") + b"\n")
-        split.repeated = places.repeated
         if not split.sizes["train"]:
             raise InputError(f"{corpus}: no pairs remain for training; reduce --dev and --test")
     return split
@@ -220,8 +217,8 @@ def _read_keys(rows: Iterator[Row], split: Split) -> _Keys:
         usable.append(texts is not None)
         fitting.append(texts is not None and all(MIN_WORDS <= len(side) <= MAX_WORDS for side in words))
     return _Keys(
-        [np.frombuffer(keys, np.uint64) if keys else np.zeros(0, np.uint64) for keys in sentences],
-        np.frombuffer(raw, np.uint64) if raw else np.zeros(0, np.uint64),
+        [np.frombuffer(keys, np.uint64) for keys in sentences],
+        np.frombuffer(raw, np.uint64),
         np.frombuffer(usable, bool),
         np.frombuffer(fitting, bool),
     )
@@ -229,50 +226,32 @@ def _read_keys(rows: Iterator[Row], split: Split) -> _Keys:
 
 def _decoded(row: Row, split: Split) -> list[str] | None:
     """Return both sides of a pair as text, or None if it cannot be used; the reason is counted."""
-    reason = ""
     if row[0] is None or row[1] is None:
-        reason = "endless line"
+        reason = ENDLESS
     elif not row[0].strip() or not row[1].strip():
-        reason = "empty"
+        reason = EMPTY
     else:
         try:
             return [side.decode("utf-8") for side in row if side is not None]
         except UnicodeDecodeError:
-            reason = "not UTF-8"
+            reason = BAD_UTF8
     split.unusable[reason] += 1
     return None
 
 
-@dataclass(frozen=True)
-class _Places:
-    """0-based numbers of the drawn pairs in random order, whether each pair is excluded, number of repeated pairs."""
-
-    drawn: np.ndarray
-    excluded: np.ndarray
-    repeated: int
-
-
-def _draw(keys: _Keys, options: SplitOptions, name: str) -> _Places:
-    """Draw pairs for dev and test, in random order."""
+def _draw(keys: _Keys, options: SplitOptions, split: Split, name: str) -> tuple[list[int], np.ndarray]:
+    """Return the 0-based numbers of pairs drawn for dev and test, in random order, and whether pairs are discarded."""
     usable = np.flatnonzero(keys.usable)
-    source, target = (side[usable] for side in keys.sentences)
-    pairs = source * np.uint64(0x9E3779B97F4A7C15) + target  # the same for equal pairs; collisions are harmless
-    _, first = np.unique(pairs, return_index=True)
-    single = np.zeros(len(keys.usable), bool)
-    alone = np.ones(len(first), bool)
-    for side in (source, target):
-        _, inverse, counts = np.unique(side[first], return_inverse=True, return_counts=True)
-        alone &= counts[inverse] == 1
-    # A repeated pair is not drawn either: its copies would be near-duplicates in the training text.
-    _, copies = np.unique(pairs, return_counts=True)
-    single[usable[first[alone & (copies == 1)]]] = True
+    single = keys.usable.copy()
+    for side in keys.sentences:
+        _, inverse, counts = np.unique(side[usable], return_inverse=True, return_counts=True)
+        single[usable] &= counts[inverse] == 1
     excluded = ~keys.usable
-    repeated = 0
     if options.unique:
         _, first_raw = np.unique(keys.raw, return_index=True)
         again = np.ones(len(keys.raw), bool)
         again[first_raw] = False
-        repeated = int((again & ~excluded).sum())
+        split.repeated = int((again & ~excluded).sum())
         excluded = excluded | again
     candidates = np.flatnonzero(single & keys.fitting & ~excluded)
     needed = options.dev + options.test
@@ -283,13 +262,13 @@ def _draw(keys: _Keys, options: SplitOptions, name: str) -> _Places:
             "--test or, if the file has more than two columns, specify those of the text with --columns"
         )
     drawn = np.random.default_rng(options.seed).permutation(candidates)[: SPARE * needed]
-    return _Places(drawn, excluded, repeated)
+    return drawn.tolist(), excluded
 
 
-def _choose(drawn: list[tuple[int, Row]], indices: list[SentenceIndex], options: SplitOptions) -> dict[int, str]:
+def _choose(drawn: dict[int, Row], indices: list[SentenceIndex], options: SplitOptions) -> dict[int, str]:
     """Return the part of every pair that is chosen for dev or test: those not similar to an earlier one."""
     chosen: dict[int, str] = {}
-    for number, row in drawn:
+    for number, row in drawn.items():
         if len(chosen) == options.test + options.dev:
             break
         words = _words(row)

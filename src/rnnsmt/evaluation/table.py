@@ -12,8 +12,7 @@ from rnnsmt.base.io import InputError, atomic_text, write_json
 from rnnsmt.base.progress import say
 from rnnsmt.config.features import (
     BASELINE,
-    PAPER,
-    SEQ2SEQ_PAPER,
+    PUBLISHED,
     has_network,
     label,
     last_feature,
@@ -308,7 +307,7 @@ def write_table_json(path: str | Path, rows: Sequence[Record], contrasts: Sequen
         "contrasts": [_rounded(contrast, contrast_columns) for contrast in contrasts],
     }
     if paper:
-        content["paper"] = {system: figures._asdict() for system, figures in (PAPER | SEQ2SEQ_PAPER).items()}
+        content["paper"] = {system: figures._asdict() for system, figures in PUBLISHED.items()}
     write_json(path, content)
 
 

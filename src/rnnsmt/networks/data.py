@@ -239,8 +239,8 @@ class IdDirectory:
             words, offsets = (path / f"{_file_prefix(side)}{name}.npy" for name in ("words", "offsets"))
             sides.append(
                 Sequences(
-                    read_array(words, np.int32, 1, kind.remedy, mapped=True),
-                    read_array(offsets, np.int64, 1, kind.remedy, mapped=True),
+                    read_array(words, np.int32, kind.remedy),
+                    read_array(offsets, np.int64, kind.remedy),
                 )
             )
             vocabularies.append(Vocabulary.read(path / f"vocab.{_file_prefix(side)}txt"))

@@ -152,7 +152,7 @@ class Examples(IdDirectory):
             )
         self.source, self.target = self.sides
         self.source_vocabulary, self.target_vocabulary = self.vocabularies
-        self.affiliations = read_array(self.path / "affiliations.npy", np.int32, 1, FORMAT.remedy, mapped=True)
+        self.affiliations = read_array(self.path / "affiliations.npy", np.int32, FORMAT.remedy)
         self.unknown_words: int = self.stats["distinct unknown target words"]
 
     def __len__(self) -> int:

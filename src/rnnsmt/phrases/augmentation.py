@@ -41,7 +41,7 @@ class ScoreColumn:
     def __init__(self, paths: Sequence[str]) -> None:
         """Open one-dimensional ``.npy`` files; they are memory-mapped."""
         self.name = paths[0] if len(paths) == 1 else f"{paths[0]} to {Path(paths[-1]).name}"
-        self._parts = [(path, read_array(path, np.floating, 1, "score again", mapped=True)) for path in paths]
+        self._parts = [(path, read_array(path, np.floating, "score again")) for path in paths]
         self._ends = np.cumsum([len(scores) for _, scores in self._parts])
 
     def __len__(self) -> int:

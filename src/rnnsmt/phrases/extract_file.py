@@ -5,11 +5,8 @@ stages ``score`` and ``reordering``, in batches that contain all rows of a sourc
 """
 
 import json
-import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 import duckdb
@@ -50,8 +47,7 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
         }
     )
     try:
-        with _stopped_by_signal():
-            yield connection
+        yield connection
     except duckdb.OutOfMemoryException:
         raise InputError(f"--memory-mb {memory_mb}: too small for this corpus; increase it") from None
     except duckdb.IOException as error:
@@ -59,43 +55,6 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckD
         raise InputError(f"cannot write temporary files ({reason}); is the disk full?") from None
     finally:
         connection.close()
-
-
-@contextmanager
-def _stopped_by_signal() -> Iterator[None]:
-    """Re-raise exceptions of the handlers of SIGINT and SIGTERM.
-
-    During a query, duckdb converts them to RuntimeError.
-    """
-    raised: list[BaseException] = []
-
-    def remembering(handler: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
-        """Return a handler that keeps the exception of ``handler``."""
-
-        def handle(number: int, frame: FrameType | None) -> None:
-            try:
-                handler(number, frame)
-            except BaseException as error:
-                raised.append(error)
-                raise
-
-        return handle
-
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    if threading.current_thread() is not threading.main_thread():
-        handlers = {}  # only the main thread handles signals
-    for number, handler in handlers.items():
-        if callable(handler):
-            signal.signal(number, remembering(handler))
-    try:
-        yield
-    except RuntimeError:
-        if raised:
-            raise raised[0] from None
-        raise
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 def key_names(packings: tuple[Packing, Packing]) -> list[str]:

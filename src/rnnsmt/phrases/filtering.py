@@ -44,7 +44,7 @@ def read_kept_lines(path: str) -> tuple[NDArray[np.int64], int]:
     Returns:
         The line numbers that were kept, and the number of lines before filtering.
     """
-    numbers = read_array(path, np.int64, 1, "run `phrases filter` again", mapped=True)
+    numbers = read_array(path, np.int64, "run `phrases filter` again")
     return numbers[:-1], int(numbers[-1])
 
 

@@ -77,6 +77,8 @@ def made_with(directory: Path, config: Path) -> str | None:
     except (yaml.YAMLError, UnicodeDecodeError):
         return None  # Snakemake reports it
     made = read_json(provenance)["config"]
+    if made is None:
+        return None  # of single commands, without a configuration
     keys = ("name", "role", "source", "target", "file")
     for key in ("corpora", "languages"):
         old, new = made[key], (given if isinstance(given, dict) else {}).get(key)

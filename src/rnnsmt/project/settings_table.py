@@ -34,8 +34,8 @@ def table_lines() -> Iterator[str]:
     yield from (
         "# Settings",
         "",
-        "All settings of the configuration, printed by `rnnsmt project settings`; [Systems and networks](configuration.md) "
-        "explains them.",
+        "All settings of the configuration, printed by `rnnsmt project settings`; "
+        "[Systems and networks](configuration.md) explains them.",
         "The settings of the networks (`rnn.settings` and others) are the options of the commands `train`.",
         "",
     )

@@ -3,6 +3,7 @@
 import argparse
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from rnnsmt.base.options import add_threads, positive
 from rnnsmt.base.progress import say, track
 
 if TYPE_CHECKING:
-    from rnnsmt.selection.pool import PoolCorpus
+    from rnnsmt.selection.pool import PoolFiles
 
 
 def _fraction(text: str) -> float:
@@ -29,14 +30,14 @@ def _fraction_or_auto(text: str) -> float | str:
     return text if text == "auto" else _fraction(text)
 
 
-def _corpus(text: str) -> "PoolCorpus":
-    from rnnsmt.selection.pool import PoolCorpus
+def _corpus(text: str) -> "PoolFiles":
+    from rnnsmt.selection.pool import PoolFiles
 
     parts = text.split("=")
     if len(parts) not in (3, 4) or not all(parts) or not re.fullmatch(r"[\w.-]+", parts[0]):
         raise argparse.ArgumentTypeError(f"{text!r}: must be NAME=SCORES=TEXT1 or NAME=SCORES=TEXT1=TEXT2")
     scores = None if parts[1] == "-" else Path(parts[1])
-    return PoolCorpus(parts[0], scores, [Path(path) for path in parts[2:]])
+    return PoolFiles(parts[0], scores, [Path(path) for path in parts[2:]])
 
 
 def _keep(text: str) -> tuple[str, float]:
@@ -128,13 +129,13 @@ def score(args: argparse.Namespace) -> dict[str, object]:
             --threads 2
     """
     from rnnsmt.base.parallel import map_chunks
-    from rnnsmt.selection.models import CrossEntropyDifference, SideModels
+    from rnnsmt.selection.models import SideModels, scores_of_rows
 
     if (args.text2 is None) != (args.models2 is None):
         raise InputError("--text2 and --models2 must be used together")
     texts = [args.text] if args.text2 is None else [args.text, args.text2]
     directories = [args.models] if args.text2 is None else [args.models, args.models2]
-    scorer = CrossEntropyDifference([SideModels.load(Path(directory)) for directory in directories])
+    scorer = partial(scores_of_rows, [SideModels.load(Path(directory)) for directory in directories])
     total = 0.0
 
     def formatted() -> Iterator[str]:
@@ -228,9 +229,8 @@ def select(args: argparse.Namespace) -> dict[str, object]:
             general=try/general.tsv.gz=results/corpus/truecased/general.en.gz=results/corpus/truecased/general.fr.gz
     """
     from rnnsmt.selection.curve import FRACTIONS, write_curve
-    from rnnsmt.selection.pool import Pool, fraction_of_words, read_corpus, with_keep
+    from rnnsmt.selection.pool import Pool, fraction_of_words, read_corpora
 
-    corpora = with_keep(args.corpus, args.keep)
     is_auto = args.fraction == "auto"
     if is_auto and not args.held_out:
         raise InputError(
@@ -243,9 +243,9 @@ def select(args: argparse.Namespace) -> dict[str, object]:
         )
 
     directory = Path(args.output_dir)
-    ranked = [read_corpus(corpus) for corpus in corpora]
-    chosen = None if is_auto else args.fraction or fraction_of_words(ranked, args.words)
-    pool = Pool(ranked, FRACTIONS if chosen is None else [chosen])
+    corpora = read_corpora(args.corpus, args.keep)
+    chosen = None if is_auto else args.fraction or fraction_of_words(corpora, args.words)
+    pool = Pool(corpora, FRACTIONS if chosen is None else [chosen])
     points = []
     if pool.together and held_out:
         points = pool.measure(held_out, directory, args.memory_mb, args.threads)
@@ -255,14 +255,15 @@ def select(args: argparse.Namespace) -> dict[str, object]:
     masks = (pool if args.random is None else pool.shuffled(args.random)).kept(chosen)
     pool.write(directory, masks, args.threads)
     write_curve(args.curve, points, chosen)
+    of_corpora = pool.report(masks)
     report = {
         "fraction": chosen,
         "asked": f"{args.words} words" if args.words else args.fraction,
-        "corpora": pool.report(masks),
+        "corpora": of_corpora,
         "curve": [vars(point) for point in points],
     }
     write_json(directory / "selected.json", report | ({} if args.random is None else {"random": args.random}))
-    lines, kept_counts = [item.lines for item in pool.corpora], [int(mask.sum()) for mask in masks]
-    for corpus, all_lines, kept_lines in zip(corpora, lines, kept_counts, strict=True):
-        say(f"{corpus.name}: {kept_lines:,} of {all_lines:,} lines kept")
-    return ({} if chosen is None else {"fraction": chosen}) | {"lines": sum(lines), "kept": sum(kept_counts)}
+    for name, counts in of_corpora.items():
+        say(f"{name}: {counts['kept']:,} of {counts['lines']:,} lines kept")
+    totals = {key: sum(counts[key] for counts in of_corpora.values()) for key in ("lines", "kept")}
+    return ({} if chosen is None else {"fraction": chosen}) | totals

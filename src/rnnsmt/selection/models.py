@@ -182,14 +182,8 @@ class SideModels:
         return differences
 
 
-class CrossEntropyDifference:
-    """Scoring function for rows with one line per side."""
-
-    def __init__(self, sides: Sequence[SideModels]) -> None:
-        self._sides = sides
-
-    def __call__(self, rows: Sequence[tuple[str, ...]]) -> list[float]:
-        """Return the score of each row: the sum of the differences of its sides."""
-        texts = list(zip(*rows, strict=True)) or [()] * len(self._sides)
-        scores = [side.differences(lines) for side, lines in zip(self._sides, texts, strict=True)]
-        return [sum(row) for row in zip(*scores, strict=True)]
+def scores_of_rows(sides: Sequence[SideModels], rows: Sequence[tuple[str, ...]]) -> list[float]:
+    """Return the score of each row, which has one line per side: the sum of the differences of its sides."""
+    texts = zip(*rows, strict=True)
+    scores = [side.differences(lines) for side, lines in zip(sides, texts, strict=True)]
+    return [sum(row) for row in zip(*scores, strict=True)]

@@ -7,6 +7,7 @@ Corpora without ``keep`` are ranked together, the others separately. Lines with 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,29 +18,29 @@ from rnnsmt.base.progress import say
 from rnnsmt.selection.curve import Point, curve
 
 
+class PoolFiles(NamedTuple):
+    """Files of a corpus: scores, None if the corpus is kept whole; one text, or two parallel texts."""
+
+    name: str
+    scores: Path | None
+    texts: list[Path]
+
+
 @dataclass(frozen=True)
 class PoolCorpus:
     """One corpus to select from.
 
     Attributes:
         name: unique name.
-        scores: file of scores; None: the corpus is kept whole.
         texts: one text, or two parallel texts.
+        scores: score of every line, float [lines]; zeros for a corpus without a file of scores.
         keep: fraction of the lines to keep; None: the corpus is ranked together with the others.
     """
 
     name: str
-    scores: Path | None
     texts: list[Path]
-    keep: float | None = None
-
-
-@dataclass(frozen=True)
-class RankedCorpus:
-    """One corpus and the scores of its lines, float [lines]; zeros for a corpus without scores."""
-
-    corpus: PoolCorpus
     scores: npt.NDArray[np.floating]
+    keep: float | None
 
     @property
     def lines(self) -> int:
@@ -47,8 +48,8 @@ class RankedCorpus:
         return len(self.scores)
 
 
-def with_keep(corpora: Sequence[PoolCorpus], keep: Sequence[tuple[str, float]]) -> list[PoolCorpus]:
-    """Return the corpora with the fractions of ``keep``."""
+def read_corpora(corpora: Sequence[PoolFiles], keep: Sequence[tuple[str, float]]) -> list[PoolCorpus]:
+    """Read the scores of corpora, with the fractions of ``keep``."""
     names = [corpus.name for corpus in corpora]
     fractions = dict(keep)
     for name in names:
@@ -62,37 +63,32 @@ def with_keep(corpora: Sequence[PoolCorpus], keep: Sequence[tuple[str, float]]) 
     for corpus in corpora:
         if corpus.scores is None and fractions.get(corpus.name) != 1.0:
             raise InputError(f"--corpus {corpus.name}: the score file - requires --keep {corpus.name}=all")
-    return [replace(corpus, keep=fractions.get(corpus.name)) for corpus in corpora]
+    return [
+        PoolCorpus(corpus.name, corpus.texts, _scores_of_lines(corpus), fractions.get(corpus.name))
+        for corpus in corpora
+    ]
 
 
 def read_scores(path: Path) -> npt.NDArray[np.float32]:
     """Read the scores in a file, float32 [lines]."""
-
-    def parse(number: int, line: bytes) -> float:
-        try:
-            value = float(line)
-        except ValueError:
-            value = np.nan
-        if not np.isfinite(value):
-            shown = line[:40].decode("utf-8", "replace")
-            raise InputError(f"{path}, line {number}: {shown!r} is not a score; run `selection score` again")
-        return value
-
-    return np.fromiter((parse(i, line) for i, line in enumerate(read_byte_lines(path), 1)), np.float32)
+    try:
+        return np.loadtxt(read_byte_lines(path), np.float32, delimiter="\t", ndmin=1)
+    except ValueError as error:
+        raise InputError(f"{path}: contains other lines than scores ({error}); run `selection score` again") from None
 
 
-def read_corpus(corpus: PoolCorpus) -> RankedCorpus:
+def _scores_of_lines(corpus: PoolFiles) -> npt.NDArray[np.float32]:
     """Read the scores of a corpus and check that its texts have the same number of lines."""
     lines = sum(1 for _ in read_parallel(*corpus.texts))
     if corpus.scores is None:
-        return RankedCorpus(corpus, np.zeros(lines, np.float32))
+        return np.zeros(lines, np.float32)
     scores = read_scores(corpus.scores)
     if len(scores) != lines:
         raise InputError(
             f"{corpus.scores} has {len(scores)} scores, but {corpus.texts[0]} has {lines} lines; "
             "score this text with `selection score`"
         )
-    return RankedCorpus(corpus, scores)
+    return scores
 
 
 def best(scores: npt.NDArray[np.floating], fractions: Sequence[float]) -> npt.NDArray[np.uint8]:
@@ -117,7 +113,7 @@ def best(scores: npt.NDArray[np.floating], fractions: Sequence[float]) -> npt.ND
 class Pool:
     """Corpora with ranked lines, and the fractions that may be kept of the corpora that are ranked together."""
 
-    def __init__(self, corpora: Sequence[RankedCorpus], fractions: Sequence[float]) -> None:
+    def __init__(self, corpora: Sequence[PoolCorpus], fractions: Sequence[float]) -> None:
         """Rank the lines of all corpora without ``keep``.
 
         Args:
@@ -125,23 +121,24 @@ class Pool:
         """
         self.corpora = corpora
         self.fractions = list(fractions)
-        self.together = [item for item in corpora if item.corpus.keep is None]
+        self.together = [corpus for corpus in corpora if corpus.keep is None]
         self._increments: dict[str, npt.NDArray[np.uint8]] = {}
         """By corpus: index of the smallest fraction that includes a line, see ``best``."""
         if self.together:
-            scores = np.concatenate([item.scores for item in self.together])
+            scores = np.concatenate([corpus.scores for corpus in self.together])
             if not len(scores):
-                names = ", ".join(str(item.corpus.texts[0]) for item in self.together)
+                names = ", ".join(str(corpus.texts[0]) for corpus in self.together)
                 raise InputError(f"{names}: contains no lines")
-            parts = np.split(best(scores, self.fractions), np.cumsum([item.lines for item in self.together])[:-1])
+            parts = np.split(best(scores, self.fractions), np.cumsum([corpus.lines for corpus in self.together])[:-1])
             self._increments = {
-                item.corpus.name: increments for item, increments in zip(self.together, parts, strict=True)
+                corpus.name: increments for corpus, increments in zip(self.together, parts, strict=True)
             }
 
     def shuffled(self, seed: int) -> "Pool":
         """Return the same corpora with independent random scores for all lines, as a control experiment."""
         generator = np.random.default_rng(seed)
-        return Pool([replace(item, scores=generator.random(item.lines)) for item in self.corpora], self.fractions)
+        corpora = [replace(corpus, scores=generator.random(corpus.lines)) for corpus in self.corpora]
+        return Pool(corpora, self.fractions)
 
     def measure(self, held_out: Sequence[str], directory: Path, memory_mb: int, threads: int) -> list[Point]:
         """Return the perplexity of held-out text for each fraction of the corpora that are ranked together.
@@ -150,7 +147,7 @@ class Pool:
             held_out: lines of held-out text.
             directory: directory in which temporary files are created.
         """
-        texts = [(item.corpus.texts[-1], self._increments[item.corpus.name]) for item in self.together]
+        texts = [(corpus.texts[-1], self._increments[corpus.name]) for corpus in self.together]
         with scratch_directory(directory / "curve") as work:
             return curve(texts, self.fractions, held_out, work=work, memory_mb=memory_mb, threads=threads)
 
@@ -162,51 +159,48 @@ class Pool:
         """
         last = self.fractions.index(fraction) if fraction is not None else len(self.fractions) - 1
         masks = []
-        for item in self.corpora:
-            keep = item.corpus.keep
-            if keep is None:
-                masks.append(self._increments[item.corpus.name] <= last)
+        for corpus in self.corpora:
+            if corpus.keep is None:
+                masks.append(self._increments[corpus.name] <= last)
             else:
-                masks.append(best(item.scores, [keep]) == 0)
+                masks.append(best(corpus.scores, [corpus.keep]) == 0)
         return masks
 
-    def report(self, masks: Sequence[npt.NDArray[np.bool_]]) -> dict[str, object]:
+    def report(self, masks: Sequence[npt.NDArray[np.bool_]]) -> dict[str, dict[str, Any]]:
         """Return for each corpus the numbers of lines and of kept lines, and how they were chosen."""
         return {
-            item.corpus.name: {
-                "lines": item.lines,
+            corpus.name: {
+                "lines": corpus.lines,
                 "kept": int(mask.sum()),
-                "keep": "ranked" if item.corpus.keep is None else item.corpus.keep,
+                "keep": "ranked" if corpus.keep is None else corpus.keep,
             }
-            for item, mask in zip(self.corpora, masks, strict=True)
+            for corpus, mask in zip(self.corpora, masks, strict=True)
         }
 
     def write(self, directory: Path, masks: Sequence[npt.NDArray[np.bool_]], threads: int) -> None:
         """Write the kept lines of every text to NAME.1.gz and, for parallel text, NAME.2.gz."""
-        for item, mask in zip(self.corpora, masks, strict=True):
-            for side, text in enumerate(item.corpus.texts, 1):
-                with atomic_blocks(directory / f"{item.corpus.name}.{side}.gz", threads) as out:
+        for corpus, mask in zip(self.corpora, masks, strict=True):
+            for side, text in enumerate(corpus.texts, 1):
+                with atomic_blocks(directory / f"{corpus.name}.{side}.gz", threads) as out:
                     for line, is_kept in zip(read_byte_lines(text), mask.tolist(), strict=True):
                         if is_kept:
                             out.write(line + b"\n")
 
 
-def fraction_of_words(corpora: Sequence[RankedCorpus], words: int) -> float:
+def fraction_of_words(corpora: Sequence[PoolCorpus], words: int) -> float:
     """Return the largest fraction of the jointly ranked lines whose last texts have at most this number of words.
 
     The paper selects by words: 348 of 850 million French words of the parallel text, 418 million for the language
     model. If the corpora have fewer words, the fraction is 1, and this is logged.
     """
-    together = [item for item in corpora if item.corpus.keep is None]
+    together = [corpus for corpus in corpora if corpus.keep is None]
     if not together:
         raise InputError("--words has no effect, because every corpus has --keep; omit --words, or --keep of a corpus")
-    scores = np.concatenate([item.scores for item in together])
-    lengths = np.fromiter(
-        (len(line.split()) for item in together for line in read_byte_lines(item.corpus.texts[-1])), int
-    )
+    scores = np.concatenate([corpus.scores for corpus in together])
+    lengths = np.fromiter((len(line.split()) for corpus in together for line in read_byte_lines(corpus.texts[-1])), int)
     order = np.argsort(scores, kind="stable")
     if not len(order):
-        raise InputError(f"{', '.join(str(item.corpus.texts[0]) for item in together)}: contains no lines")
+        raise InputError(f"{', '.join(str(corpus.texts[0]) for corpus in together)}: contains no lines")
     total = np.cumsum(lengths[order])
     number = int(np.searchsorted(total, words, "right"))
     if not number:

@@ -48,7 +48,7 @@ class Description:
     Attributes:
         name: name of the system, for example ``cslm_rnn``.
         source, target: two-letter codes of the languages.
-        normalize, tokenize, escape, lowercase: as in ``CleaningOptions``.
+        normalize, tokenize, escape, lowercase: as in ``rnnsmt.config.sections.Preprocessing``.
         truecaser: truecasing model of the source language; None if case is not changed.
         rnn: the network that scored the phrase table, and the vocabularies of its source side and target side; or
             empty.

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, words_of
 from rnnsmt.base.options import DEVICES, MAX_THREADS, check_choice, check_integer
-from rnnsmt.corpus.raw_text import Cleaner, CleaningOptions
+from rnnsmt.config.sections import Preprocessing
+from rnnsmt.corpus.raw_text import Cleaner
 from rnnsmt.corpus.tokenizer import Detokenizer, Truecaser
 from rnnsmt.moses.nbest import phrase_pairs
 from rnnsmt.networks.options import need_torch
@@ -132,10 +133,13 @@ class System:
         self.directory = system_directory(directory)
         self.description = description = Description.read(self.directory)
         self.threads, self.device, self.max_words = threads, device, max_words
-        cleaning = CleaningOptions(
-            description.normalize, description.tokenize, description.escape, description.lowercase, keep_all=True
+        preprocessing = Preprocessing(
+            normalize=description.normalize,
+            tokenize=description.tokenize,
+            escape=description.escape,
+            lowercase=description.lowercase,
         )
-        self._clean = Cleaner(description.source, cleaning)
+        self._clean = Cleaner(description.source, preprocessing, keep_all=True)
         self._truecase = None if description.truecaser is None else Truecaser(self._file(description.truecaser))
         self._detokenize = Detokenizer(
             description.target, detruecase=description.truecaser is not None and not description.lowercase

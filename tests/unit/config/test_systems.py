@@ -157,9 +157,9 @@ def test_the_cslm_rescores_lists(trained_twice):
     assert systems.list_feature("baseline+cslm") == "CSLM0"
     assert systems.list_feature("baseline+lstm") == "LSTM0"
     assert systems.networks == ["cslm"]
-    assert systems.cslm_of_every_run() == [network_file("cslm", n) for n in (1, 2)]
+    assert systems.ensemble_of_every_run("cslm", 1) == [network_file("cslm", n) for n in (1, 2)]
     options = " ".join(f"--model {network_file('cslm', n)}" for n in (1, 2, 1, 2) for _ in range(3))
-    assert systems.cslm_options(3) == options
+    assert systems.ensemble_options("cslm", 1, 3) == options
     assert systems.rescored_lists("baseline+cslm", 2, "dev") == "results/systems/baseline/run2/dev.cslm.1.nbest.gz"
     assert systems.lstm_models == []
     assert systems.table_features(["baseline+cslm"]) == "baseline+cslm=cslm_lists"

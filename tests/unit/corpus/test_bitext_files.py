@@ -175,7 +175,7 @@ DEFAULTS = "<!DOCTYPE tmx [<!ATTLIST tuv x CDATA 'xxxxx'>]><tmx><body></body></t
         (tsv(), {"members": ("a", "b")}, "is not a zip archive; remove members"),
         ("a\tb\n" + "x" * (1 << 24) + "x\n", {}, "line 2: longer than 16777216 bytes"),
         ("".join(f"{line}\n" for line in side(0)).encode("utf-16"), {}, "is UTF-16 or UTF-32, not UTF-8"),
-        (zipped({"a.en": "1\n2\n3\n", "a.fr": "1\n"}), {}, "a.fr ends after line 1, but a.en has more lines"),
+        (zipped({"a.en": "1\n2\n3\n", "a.fr": "1\n"}), {}, "a.fr has 1 lines, but"),
         (
             zipped({"a.en": "1\n", "b.fr": "1\n"}),
             {},
@@ -229,7 +229,7 @@ def test_small_files_that_unpack_to_too_much(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize("start", ["<tmx><!--", "<tmx x='", "<tmx><body><tu><tuv xml:lang='en'><seg>", "<tmx><?"])
 def test_an_endless_item_takes_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str) -> None:
-    monkeypatch.setattr("rnnsmt.corpus.bitext_files.MAX_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr("rnnsmt.corpus.tmx.MAX_LINE_BYTES", 1 << 20)
     path = tmp_path / "t"
     path.write_bytes(start.encode() + b"x" * (1 << 25))
     tracemalloc.start()
@@ -283,21 +283,23 @@ def test_random_damage(tmp_path: Path, content: bytes) -> None:
     assert time.process_time() - begin < 30
 
 
+LANGUAGES = ["--source-lang", "en", "--target-lang", "fr"]
+
+
 def test_prepare_and_separate(tmp_path: Path) -> None:
     """`prepare --bitext` writes the same files as `separate` followed by `prepare`."""
     path = tmp_path / "en-fr.txt.zip"
     path.write_bytes(zipped(OPUS))
-    languages = ["--source-lang", "en", "--target-lang", "fr"]
 
     def outputs(name: str) -> list[str]:
         return ["--output-source", str(tmp_path / f"{name}.en"), "--output-target", str(tmp_path / f"{name}.fr")]
 
-    assert main(["corpus", "separate", "--bitext", str(path), *languages, *outputs("raw")]) == 0
+    assert main(["corpus", "separate", "--bitext", str(path), *LANGUAGES, *outputs("raw")]) == 0
     assert (tmp_path / "raw.en").read_text() == side(0)
     report = ["--report", str(tmp_path / "r.json")]
     sides = ["--source", str(tmp_path / "raw.en"), "--target", str(tmp_path / "raw.fr")]
-    assert main(["corpus", "prepare", *sides, *languages, *outputs("two"), *report]) == 0
-    assert main(["corpus", "prepare", "--bitext", str(path), *languages, *outputs("one"), *report]) == 0
+    assert main(["corpus", "prepare", *sides, *LANGUAGES, *outputs("two"), *report]) == 0
+    assert main(["corpus", "prepare", "--bitext", str(path), *LANGUAGES, *outputs("one"), *report]) == 0
     for code in ("en", "fr"):
         assert (tmp_path / f"one.{code}").read_bytes() == (tmp_path / f"two.{code}").read_bytes()
     about = json.loads((tmp_path / "r.json").read_text())
@@ -309,14 +311,17 @@ def test_prepare_and_separate(tmp_path: Path) -> None:
     ("options", "message"),
     [
         (["--bitext", "t", "--source", "s"], "--bitext cannot be combined with --source or --target"),
-        (["--bitext", "t", "--columns", "2", "2"], "source and target have the same column, 2"),
-        (["--bitext", "t", "--members", "a", "a"], "source and target have the same member, a"),
+        (["--bitext", "t", *LANGUAGES, "--columns", "2", "2"], "source and target have the same column, 2"),
+        (["--bitext", "t", *LANGUAGES, "--members", "a", "a"], "source and target have the same member, a"),
         (
             ["--bitext", "t", "--source-lang", "en", "--target-lang", "en"],
             "source and target have the same language, en",
         ),
-        (["--bitext", "t", "--target-lang", "en"], "cannot determine both languages, and one of them is en; specify"),
-        (["--bitext", "t", "--target-lang", "english"], "--target-lang english is not a language code"),
+        (["--bitext", "t", "--target-lang", "en"], "t: cannot determine the languages; specify --source-lang"),
+        (
+            ["--bitext", "t", "--source-lang", "en", "--target-lang", "english"],
+            "--target-lang english is not a language code",
+        ),
     ],
 )
 def test_refused_options(tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str) -> None:

@@ -46,7 +46,8 @@ class Workplace:
         words = ["corpus", "prepare", "--source", str(source), "--output-source", str(self.directory / "o.en")]
         if target:
             words += ["--target", str(target), "--output-target", str(self.directory / "o.fr")]
-        return main([*words, "--report", str(self.directory / "r.json"), *options])
+        words += ["--source-lang", "en", "--target-lang", "fr", "--report", str(self.directory / "r.json")]
+        return main([*words, *options])
 
     @property
     def source(self) -> list[str]:
@@ -141,6 +142,8 @@ def test_output_compressed_is_the_same_every_time(work: Workplace) -> None:
             str(work.directory / "a"),
             "--output-source",
             str(out),
+            "--source-lang",
+            "en",
             "--report",
             str(work.directory / "r"),
         ]
@@ -510,29 +513,29 @@ def test_wrong_options(
 
 
 @pytest.mark.parametrize(
-    ("names", "langs", "assumed"),
+    ("names", "langs", "lacking"),
     [
         (["a.de", "a.cs.gz"], ["de", "cs"], ""),
-        (["a", "b.txt"], ["en", "fr"], "--source-lang en --target-lang fr"),
-        (["a.de", "b.txt"], ["de", "fr"], "--target-lang fr"),
+        (["a", "b.txt"], [], "--source-lang and --target-lang"),
+        (["a.de", "b.txt"], ["de"], "--target-lang"),
         (["a.cs"], ["cs"], ""),
-        (["a"], ["en"], "--source-lang en"),
-        (["p.tsv"], ["en", "fr"], "--source-lang en --target-lang fr"),
+        (["a"], [], "--source-lang"),
+        (["p.tsv"], [], "--source-lang and --target-lang"),
     ],
 )
 def test_languages_are_those_of_the_files(
-    work: Workplace, capsys: pytest.CaptureFixture[str], names: list[str], langs: list[str], assumed: str
+    work: Workplace, capsys: pytest.CaptureFixture[str], names: list[str], langs: list[str], lacking: str
 ) -> None:
-    """Languages without an option are taken from the file names; an assumed language is reported in a warning."""
+    """Languages without an option are taken from the file names; an option is required for those without a name."""
     text = "eins\tjedna\n" if names == ["p.tsv"] else "eins zwei\n"
     paths = [str(work.file(name, text)) for name in names]
     inputs = ["--bitext", *paths] if names == ["p.tsv"] else ["--source", paths[0]]
     words = ["corpus", "prepare", *inputs, "--output-source", str(work.directory / "o.en")]
     words += ["--target", paths[1]] if len(paths) == 2 else []
-    words += ["--output-target", str(work.directory / "o.fr")] if len(langs) == 2 else []
-    assert main([*words, "--report", str(work.directory / "r.json")]) == 0
+    words += ["--output-target", str(work.directory / "o.fr")] if names not in (["a"], ["a.cs"]) else []
+    assert main([*words, "--report", str(work.directory / "r.json")]) == (2 if lacking else 0)
     output = capsys.readouterr().err
-    assert re.findall(r"\w\w(?= tokens)", output) == langs
-    warning = f"warning: {' and '.join(paths)}: cannot determine the languages; assuming {assumed}\n"
-    assert (warning in output) is bool(assumed)
-    assert ("assuming" in output) is bool(assumed)
+    if lacking:
+        assert f"{' and '.join(paths)}: cannot determine the languages; specify {lacking}\n" in output
+    else:
+        assert re.findall(r"\w\w(?= tokens)", output) == langs

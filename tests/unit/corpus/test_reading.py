@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from rnnsmt.base import io
 from rnnsmt.base.io import InputError, read_bounded_lines
-from rnnsmt.corpus.raw_text import read_pairs, read_segments
+from rnnsmt.corpus.bitext_files import RawCorpus
+from rnnsmt.corpus.raw_text import read_segments
 
 
 @pytest.mark.parametrize(
@@ -61,9 +62,9 @@ def test_pairs_name_both_counts(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"1\n2\n3\n")
     (tmp_path / "b").write_bytes(b"1\n")
     with pytest.raises(InputError, match=r"b has 1 lines, but .*a has 3"):
-        list(read_pairs(tmp_path / "a", tmp_path / "b"))
+        list(RawCorpus((str(tmp_path / "a"), str(tmp_path / "b")), ("en", "fr")).rows())
     with pytest.raises(InputError, match=r"b has 1 lines, but .*a has 3"):
-        list(read_pairs(tmp_path / "b", tmp_path / "a"))
+        list(RawCorpus((str(tmp_path / "b"), str(tmp_path / "a")), ("en", "fr")).rows())
 
 
 def test_bad_bytes_in_sgm_reach_the_caller_as_they_are(tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ def test_refusals(tmp_path, capsys):
         ("a.zip", "training/", "training/ is a directory, not a file"),
         ("a.zip", "../a.en", "--member ../a.en: must be a path inside the archive"),
         ("cut.zip", "b.fr.gz", "cut.zip: damaged (File is not a zip file)"),
-        ("cut.tgz", "b.fr.gz", "cut.tgz: not a tar or zip archive, or damaged after"),
-        ("text.tar", "x", "text.tar: not a tar or zip archive, or damaged after 0 file(s)"),
+        ("cut.tgz", "b.fr.gz", "cut.tgz: damaged (Compressed file ended before"),
+        ("text.tar", "x", "text.tar: not a tar or zip archive, or damaged ("),
         ("empty.tar", "x", "empty.tar: not a tar or zip archive"),
         ("none.tar", "x", "none.tar: no such file"),
     ):

@@ -439,17 +439,6 @@ def test_killed_and_terminated_runs_end_like_an_uninterrupted_one(directory, tmp
     assert outputs(broken) == outputs(tmp_path / "quiet")
 
 
-@pytest.mark.parametrize("handler", [signal.default_int_handler, signal.SIG_IGN])
-def test_time_limit(directory, tmp_path, capfd, sigint, handler):
-    sigint(handler)
-    with pytest.raises(SystemExit) as stopped:
-        main(command_line(directory, tmp_path, "--time-limit", "0.001"))
-    assert stopped.value.code == 75
-    assert "before the time limit after 1 updates, checkpoint saved" in capfd.readouterr().err
-    assert (tmp_path / "checkpoint" / "checkpoint.pt").exists()
-    assert signal.getsignal(signal.SIGINT) is handler
-
-
 @pytest.mark.parametrize(("handler", "code"), [(signal.default_int_handler, 130), (signal.SIG_IGN, 0)])
 def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sigint, handler, code):
     original = Training.step

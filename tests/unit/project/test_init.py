@@ -209,7 +209,7 @@ def test_a_suffix_that_contradicts_the_languages(tmp_path: Path, capsys: pytest.
     options = ["--bitext", *files, "--dev", *files, "--test", *files]
     assert main(["init", str(tmp_path / "run"), *options, "--languages", "en", "fr"]) == 0
     assert (
-        "warning: --dev: the suffix of the target file train.de is de (German), but languages.target is fr; set"
+        "warning: --dev: the suffix of the target file train.de is de (German), but languages.target is fr; "
         in capsys.readouterr().out
     )
 
@@ -245,7 +245,7 @@ def test_without_pytorch_the_baseline(
         (["--bitext", "test.tsv"], "cannot determine the languages from test.tsv; add --languages"),
         (
             ["--bitext", "train.en", "train.de", "--dev", "dev.en", "dev.de", "--test", "t.de", "t.en"],
-            "languages is {source: en, target: de}; exchange source and target in this corpus or in languages; or add",
+            "languages.target is de; correct languages, exchange source and target, or specify another file; or add",
         ),
         (
             ["--bitext", "train.en", "train.de", "--mono", "t.en"],

@@ -65,6 +65,14 @@ def test_results_of_another_configuration(directory: Path, capsys: pytest.Captur
         assert "was made with other" in said and "(en-de: mine)" in said and "another --directory" in said
 
 
+def test_provenance_without_a_configuration(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``evaluation provenance`` without --config writes null."""
+    (directory / "results").mkdir()
+    (directory / "results/provenance.json").write_text('{"config": null}')
+    command_line(["--cores", "2"])
+    assert not capsys.readouterr().err
+
+
 def test_norwegian_without_quotes_is_not_another_language(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = {"config": {"languages": {"source": "en", "target": "no"}, "corpora": []}}
     (directory / "results").mkdir()

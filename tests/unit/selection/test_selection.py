@@ -155,9 +155,9 @@ def test_scores_file(tmp_path: Path) -> None:
     path = tmp_path / "scores"
     path.write_text("0.5\n-1\n")
     assert read_scores(path).tolist() == [0.5, -1]
-    for bad in ("nan", "inf", "", "x", "1 2"):
+    for bad in ("x", "1 2"):
         path.write_text(f"0.5\n{bad}\n")
-        with pytest.raises(InputError, match="line 2"):
+        with pytest.raises(InputError, match=f"scores: contains other lines than scores .*'{bad}'"):
             read_scores(path)
 
 
@@ -443,8 +443,7 @@ def test_select_refuses_bad_options(corpora: Path, options: list[str]) -> None:
     [
         ("mixed.tsv.gz", b"1\n" * 799, ["mixed.tsv.gz", "799 scores", "800 lines"]),
         ("mixed.tsv.gz", b"1\n" * 801, ["801 scores"]),
-        ("mixed.tsv.gz", b"1\nx\n", ["line 2", "'x' is not a score"]),
-        ("mixed.tsv.gz", b"1\nnan\n", ["line 2", "'nan' is not a score"]),
+        ("mixed.tsv.gz", b"1\nx\n", ["mixed.tsv.gz: contains other lines than scores"]),
         ("mixed.2.gz", b"A\n", ["mixed.2.gz", "line 1", "same number of lines"]),
         ("mixed.1.gz", b"\xff\n" * 800, ["mixed.1.gz", "line 1", "not UTF-8"]),
         ("code.1.gz", None, ["code.1.gz", "no such file"]),

@@ -70,7 +70,7 @@ def by_hand(directory: Path, texts: list[str]) -> list[str]:
     prepare = ["corpus", "prepare", "--keep-all", "--source", files["raw"], "--output-source", files["tok"]]
     truecaser = str(directory.parent / "true")
     for command in (
-        [*prepare, "--report", files["report"]],
+        [*prepare, "--source-lang", "en", "--report", files["report"]],
         ["corpus", "truecase", "--model", truecaser, "--input", files["tok"], "--output", files["true"]],
         ["search", "decode", "--ini", f"{directory}/moses.ini", "--input", files["true"], "--output", files["out"]],
         ["corpus", "detokenize", "--lang", "fr", "--input", files["out"], "--output", files["fr"]],

@@ -1,0 +1,114 @@
+"""The settings of a corpus: an entry of ``corpora`` in the configuration."""
+
+from dataclasses import field
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+
+from rnnsmt.config.declaration import section
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
+"""Name of a corpus or of a joint test set, which occurs in the names of files."""
+
+Fraction = Annotated[float, Field(gt=0, le=1)]
+
+Path = Annotated[str, Field(min_length=1)]
+
+
+def _url(text: str) -> str:
+    try:
+        urlsplit(text)
+    except ValueError:  # for example http://[
+        raise ValueError("must be a URL") from None
+    return text
+
+
+Url = Annotated[str, AfterValidator(_url)]
+
+
+@section
+class Download:
+    """Source of a file that is missing in ``data_dir``."""
+
+    url: Annotated[Url, Field(description="URL of the file, or of a tar or zip archive that contains it")]
+    sha256: Annotated[
+        Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None,
+        Field(description="SHA-256 of the downloaded file, 64 hexadecimal digits; null: not checked"),
+    ]
+    member: Annotated[Path | None, Field(description="path of the file in the archive")] = None
+    mirrors: Annotated[list[Url], Field(description="other URLs of the same file, tried in this order")] = field(
+        default_factory=list
+    )
+
+
+@section
+class Downloads:
+    """Sources of the files of a corpus."""
+
+    source: Download | None = None
+    target: Download | None = None
+    reference: Download | None = None
+    file: Download | None = None
+
+
+@section
+class Members:
+    """Paths of the two sides in a zip archive that contains several pairs of files."""
+
+    source: Path
+    target: Path
+
+
+@section
+class CorpusEntry:
+    """One corpus. Files are relative to ``data_dir``."""
+
+    name: Annotated[Name, Field(description="name of the corpus in the results")]
+    role: Annotated[
+        Literal["bitext", "mono", "dev", "test"],
+        Field(
+            description="bitext: parallel training text; mono: text for the language models, target side only; dev: "
+            "text for tuning, several are concatenated; test: test set"
+        ),
+    ]
+    source: Annotated[Path | None, Field(description="file of the source side")] = None
+    target: Annotated[Path | None, Field(description="file of the target side")] = None
+    file: Annotated[
+        Path | None,
+        Field(
+            description="instead of source and target, a file with both sides: a zip archive (OPUS), TMX, TSV, or the "
+            "prefix of two files (Moses)"
+        ),
+    ] = None
+    columns: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=1000)], Annotated[int, Field(ge=1, le=1000)]] | None,
+        Field(description="columns of source and target in a TSV file; default: [1, 2]"),
+    ] = None
+    members: Annotated[Members | None, Field(description="files of source and target in a zip archive")] = None
+    reference: Annotated[
+        Path | None,
+        Field(
+            description="file with the raw target text of a dev or test corpus, the reference of sacreBLEU if the "
+            "target side is already tokenised; default: the target side, detokenised"
+        ),
+    ] = None
+    download: Annotated[Downloads | None, Field(description="where to download missing files")] = None
+    in_domain: Annotated[
+        bool | None,
+        Field(
+            description="whether data selection uses the corpus as in-domain text; default: true for dev, false "
+            "otherwise; not allowed for test"
+        ),
+    ] = None
+    keep: Annotated[
+        Literal["all"] | Fraction | None,
+        Field(description="how much data selection keeps: all, a fraction, or null to use the value of selection"),
+    ] = None
+    check: Annotated[
+        bool,
+        Field(
+            description="whether the first 2,000 lines are checked for another language, swapped sides and shifted "
+            "lines"
+        ),
+    ] = True
