@@ -29,7 +29,7 @@ SEPARATED = "results/corpus/separated"
 """Directory of the sides of corpora that are one file."""
 
 DEFAULT_LANGUAGES = ("en", "fr")
-"""Languages of source and target if neither options nor files specify them: those of the paper and the demo corpus."""
+"""Languages of source and target of a configuration without ``languages``: those of the paper and the demo corpus."""
 
 FEW_LINES = 100
 """Number of pairs below which the scores of a dev or test set are reported as unreliable."""
