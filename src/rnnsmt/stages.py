@@ -122,8 +122,8 @@ STAGES: dict[str, dict[str, Stage]] = {
     "evaluation": {
         "bleu": Stage(6, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
         "score": Stage(5, "detokenise and score the output of all runs of a system"),
-        "table": Stage(11, "write Table 1 from the score files of all runs"),
-        "compare": Stage(3, "compare two systems sentence by sentence"),
+        "table": Stage(12, "write Table 1 from the score files of all runs"),
+        "compare": Stage(4, "compare two systems sentence by sentence"),
         "oracle": Stage(1, "compute the oracle BLEU of n-best lists"),
         "provenance": Stage(7, "record the files, seeds and weights of Table 1"),
     },

@@ -43,7 +43,7 @@ def test_the_table(finished):
     table = pandas.read_csv(finished.directory / "results/table1.tsv", sep="\t")
     assert list(table["system"].unique()) == SMALL["compare"]
     assert list(table["test_set"]) == ["dev", "harbour-test"] * 7
-    assert table["p_value"].between(0, 1).tolist() == [False] * 2 + [True] * 12
+    assert table["p_bootstrap"].between(0, 1).tolist() == [False] * 2 + [True] * 12
     assert table["diff_baseline"].notna().tolist() == [False] * 2 + [True] * 12
     assert {"bleu", "bleu_sd", "sacrebleu", "runs"} <= set(table.columns)
     assert (table["runs"] == 2).all()
@@ -470,6 +470,6 @@ def test_tuning_resumes_after_a_kill(copy_of_finished, finished, small_config):
         theirs = finished.directory / ours.relative_to(copy_of_finished.directory)
         assert ours.read_bytes() == theirs.read_bytes()
     tables = [pandas.read_csv(w.directory / FINAL[0], sep="\t") for w in (copy_of_finished, finished)]
-    columns = ["system", "test_set", "bleu", "bleu_sd", "sacrebleu", "runs", "diff_baseline", "p_value"]
+    columns = ["system", "test_set", "bleu", "bleu_sd", "sacrebleu", "runs", "diff_baseline", "p_bootstrap"]
     ours, theirs = (table[columns][table["system"].isin(systems)].reset_index(drop=True) for table in tables)
     pandas.testing.assert_frame_equal(ours, theirs)

@@ -269,7 +269,6 @@ class Comparison:
             "difference": result.difference,
             "interval": result.interval,
             "detectable": result.detectable,
-            "p_value": result.p_clark,
             "p_bootstrap": result.p_bootstrap,
             "p_strict": result.p_strict,
             "first run": {

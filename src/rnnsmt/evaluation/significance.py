@@ -1,15 +1,13 @@
 """Randomisation tests and confidence intervals for the difference of two systems, over several tuning runs.
 
-``p_clark``: stratified approximate randomisation over all runs (Clark et al. 2011, section 4; Riezler and Maxwell
-2005). Under the null hypothesis, the outputs of both systems for the same run and sentence are exchangeable. Every such
-pair of outputs is swapped independently with probability 1/2, and the p-value is the share of shuffles in which the
-difference of the mean BLEU is at least as large as the observed one.
+``p_strict`` is the share of draws in which the difference of two equal systems, on another sample of sentences and of
+runs, is at least as large as the observed one:
 
-This test treats the outputs of one sentence in five runs as five independent observations. They are nearly the same
-text, so the test finds differences that another test set of the same kind would not show. ``p_strict`` avoids this. It
-compares the difference with draws of the difference of two equal systems on another sample of sentences and of runs:
-
-* Sentences: a sentence is swapped in all runs at once. This includes the variation of single sentences between runs.
+* Sentences: approximate randomisation (Riezler and Maxwell 2005). Under the null hypothesis, the outputs of both
+  systems for a sentence are exchangeable. They are swapped with probability 1/2, in all runs at once: the outputs of
+  several runs are nearly the same text, not independent observations as in Clark et al. (2011), whose test finds
+  differences that another test set of the same kind would not show. This includes the variation of single sentences
+  between runs.
 * Runs: a draw from a normal distribution, for the variation that all sentences of a run have in common. Its variance is
   that of the runs around the mean of their system, pooled over both systems, with 2(R - 1) degrees of freedom, minus
   the part caused by single sentences (estimated by the jackknife), which the swaps already include.
@@ -37,7 +35,7 @@ with replacement in all runs at once. It includes no noise except that of senten
 
 All tests are computed from the sufficient statistics of the sentences (of BLEU: ``multi_bleu``): R runs, S sentences, K
 numbers each. p_strict and the interval are defined for any score that is a function of summed statistics, such as chrF
-and TER; the other two tests are computed for BLEU only.
+and TER; the bootstrap is computed for BLEU only.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,7 +47,7 @@ from numpy.typing import NDArray
 from rnnsmt.bleu.batch import bleu_of_many
 
 SHUFFLES = 10_000
-"""Number of shuffles, as in Clark et al.; the smallest p-value is 1 / 10,001."""
+"""Number of shuffles; the smallest p-value is 1 / 10,001."""
 
 CELLS = 1 << 23
 """Maximum number of coins, 0 or 1, that are in memory at a time."""
@@ -75,18 +73,17 @@ ScoreOfMany = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 
 class Difference(NamedTuple):
-    """Difference of two systems, with its p-values, which are two-sided except p_bootstrap (see the module).
+    """Difference of two systems, with its p-values (see the module); p_strict is two-sided.
 
     Attributes:
         difference: mean score of the runs of the second system minus that of the first.
-        p_clark, p_bootstrap: None for a score other than BLEU.
+        p_bootstrap: None for a score other than BLEU.
         margin: half the width of the 95 % interval around the difference.
         detectable: the smallest true difference that p_strict detects (p <= 0.05) in 80 % of the cases.
         p_strict, margin, detectable: None for one run, whose noise cannot be estimated.
     """
 
     difference: float
-    p_clark: float | None = None
     p_bootstrap: float | None = None
     p_strict: float | None = None
     margin: float | None = None
@@ -131,11 +128,10 @@ def compare(
     rng = np.random.default_rng(seed)
     result = Difference(difference)
     if score is bleu_of_many:
-        swapped = _swapped(rng, first, second, score, shuffles, together=False)
-        result = result._replace(p_clark=_share(swapped, difference), p_bootstrap=_bootstrap(first, second, difference))
+        result = result._replace(p_bootstrap=_bootstrap(first, second, difference))
     if len(first) == 1:
         return result
-    swapped = _swapped(rng, first, second, score, shuffles, together=True)
+    swapped = _swapped(rng, first, second, score, shuffles)
     noises = _noises(first, second, trainings, shared, score)
     alike = (trainings[0] > 1) == (trainings[1] > 1)
     draws = np.abs(_with_runs(rng, swapped, noises, pooled=alike))
@@ -150,23 +146,19 @@ def _share(draws: NDArray[np.float64], difference: float) -> float:
 
 
 def _swapped(
-    rng: np.random.Generator, first: Statistics, second: Statistics, score: ScoreOfMany, shuffles: int, together: bool
+    rng: np.random.Generator, first: Statistics, second: Statistics, score: ScoreOfMany, shuffles: int
 ) -> NDArray[np.float64]:
-    """Return the differences ``[shuffles]`` after swapping the outputs of every sentence with probability 1/2.
-
-    together: whether a sentence is swapped in all runs at once, or independently in each run.
-    """
+    """Return the differences ``[shuffles]`` after swapping the outputs of every sentence, in all runs, or not."""
     R, S, K = first.shape
     sums = first.sum(1), second.sum(1)
     # sums of integers are exact in single precision up to 2^24, and take half of the time
     gaps = (second - first).astype(np.float64)
     if np.abs(gaps).sum(1).max() < 1 << 24 and np.array_equal(gaps, np.rint(gaps)):
         gaps = gaps.astype(np.float32)
-    parts = [gaps.transpose(1, 0, 2).reshape(S, R * K)] if together else list(gaps)
+    by_sentence = gaps.transpose(1, 0, 2).reshape(S, R * K)
     drawn = []
     for count in _portions(shuffles, S):
-        moved = np.concatenate([_coins(rng, count, S, gaps.dtype) @ part for part in parts], 1).reshape(count, R, K)
-        moved = moved.astype(np.float64)
+        moved = (_coins(rng, count, S, gaps.dtype) @ by_sentence).reshape(count, R, K).astype(np.float64)
         total = np.zeros(count)
         for r in range(R):
             total += score(sums[1][r] - moved[:, r]) - score(sums[0][r] + moved[:, r])

@@ -32,7 +32,6 @@ FORMAT = "rnnsmt-table-5"
 Record = dict[str, Any]
 """Row of the table or contrast by the names of ``COLUMNS`` or ``CONTRAST_COLUMNS``; missing: unknown or undefined."""
 
-P_VALUE = "p-value of this difference: stratified approximate randomisation (Clark et al. 2011)"
 P_BOOTSTRAP = "p-value of this difference: paired bootstrap over sentences (Koehn 2004), as in sacreBLEU"
 P_STRICT = (
     "p-value of this difference: the outputs for a sentence are exchanged in all runs at once; includes the variance "
@@ -86,7 +85,6 @@ COLUMNS: dict[str, str] = {
     "low_baseline": LOW,
     "high_baseline": HIGH,
     "detectable_baseline": DETECTABLE,
-    "p_value": P_VALUE,
     "p_bootstrap": P_BOOTSTRAP,
     "p_strict": P_STRICT,
     "without": "system without the feature that is added last in the paper; the other features are in the contrasts",
@@ -94,7 +92,6 @@ COLUMNS: dict[str, str] = {
     "low_without": LOW,
     "high_without": HIGH,
     "detectable_without": DETECTABLE,
-    "p_value_without": "p-value of this difference, computed as p_value",
     "p_bootstrap_without": "p-value of this difference, computed as p_bootstrap",
     "p_strict_without": "p-value of this difference, computed as p_strict",
     **_metric_columns("_baseline", "the baseline"),
@@ -120,7 +117,6 @@ CONTRAST_COLUMNS: dict[str, str] = {
     "low": LOW,
     "high": HIGH,
     "detectable": DETECTABLE,
-    "p_value": P_VALUE,
     "p_bootstrap": P_BOOTSTRAP,
     "p_strict": P_STRICT,
     **_metric_columns("", "the system without the feature"),
@@ -213,7 +209,7 @@ def _mean(values: Sequence[float]) -> float | None:
     return statistics.fmean(values) if values else None
 
 
-TESTS = ("low", "high", "detectable", "p_value", "p_bootstrap", "p_strict")
+TESTS = ("low", "high", "detectable", "p_bootstrap", "p_strict")
 """Columns of a difference of BLEU, named as in ``CONTRAST_COLUMNS``."""
 
 
@@ -245,7 +241,7 @@ def _contrast(
     if all(score.sentences for score in (*others.values(), *runs.values())):
         tested = compare(_statistics(others), _statistics(runs), trainings, shared)
         low, high = tested.interval or (None, None)
-        values = (low, high, tested.detectable, tested.p_clark, tested.p_bootstrap, tested.p_strict)
+        values = (low, high, tested.detectable, tested.p_bootstrap, tested.p_strict)
         contrast |= dict(zip(TESTS, values, strict=True))
     for name in _common_metrics([*others.values(), *runs.values()]):
         both = _statistics(others, name), _statistics(runs, name)

@@ -220,12 +220,15 @@ def test_interchanged_details_are_refused(directory, capsys):
 
 @pytest.mark.parametrize(
     ("p_strict", "said"),
-    [(None, "(p 0.0300, variance due to sentences only)"), (0.2, "(p 0.2000, 95 % -0.10 to +1.10)")],
+    [
+        (None, "(p 0.0300 by paired bootstrap, variance due to sentences only)"),
+        (0.2, "(p 0.2000, 95 % -0.10 to +1.10)"),
+    ],
 )
 def test_the_noise_in_p_is_stated(tmp_path, p_strict, said):
     content = {
         "baseline": "A", "system": "B", "runs": 1, "sentences": 9, "bleu": [1.0, 1.5], "difference": 0.5,
-        "p_value": 0.03, "p_strict": p_strict, "interval": [-0.1, 1.1], "groups": {}, "examples": {},
+        "p_bootstrap": 0.03, "p_strict": p_strict, "interval": [-0.1, 1.1], "groups": {}, "examples": {},
         "first run": {"changed": 1, "better": 1, "worse": 0},
     }  # fmt: skip
     write_comparison(tmp_path / "c.md", content)
@@ -236,7 +239,7 @@ def test_the_name_of_a_system_without_further_pairs_is_not_used_for_the_other(tm
     example = {"sentence": 1, "gain": 2.0, "reference": ["x"], "texts": ["y", "x"], "pairs": [[], [["a", "x", 3.0]]]}
     content = {
         "baseline": "A", "system": "B", "runs": 1, "sentences": 9, "bleu": [1.0, 1.5], "difference": 0.5,
-        "p_value": 0.03, "p_strict": None, "interval": None, "groups": {}, "examples": {"Largest gains": [example]},
+        "p_bootstrap": 0.03, "p_strict": None, "interval": None, "groups": {}, "examples": {"Largest gains": [example]},
         "first run": {"changed": 1, "better": 1, "worse": 0},
     }  # fmt: skip
     write_comparison(tmp_path / "c.md", content)

@@ -73,7 +73,7 @@ def test_the_test_of_any_metric_is_that_of_bleu(trainings, shared):
     assert found.difference == expected.difference
     assert found.p_strict == pytest.approx(expected.p_strict, abs=0.02)
     assert found.margin == pytest.approx(expected.margin, rel=0.05)
-    assert (found.p_clark, found.p_bootstrap) == (None, None)
+    assert found.p_bootstrap is None
     turned = compare(second, first, trainings[::-1], shared, as_any_metric)
     assert (turned.difference, turned.p_strict, turned.margin) == (-found.difference, found.p_strict, found.margin)
 
