@@ -72,9 +72,12 @@ def read_corpora(corpora: Sequence[PoolFiles], keep: Sequence[tuple[str, float]]
 def read_scores(path: Path) -> npt.NDArray[np.float32]:
     """Read the scores in a file, float32 [lines]."""
     try:
-        return np.loadtxt(read_byte_lines(path), np.float32, delimiter="\t", ndmin=1)
+        scores = np.loadtxt(read_byte_lines(path), np.float32, delimiter="\t", ndmin=1)
     except ValueError as error:
         raise InputError(f"{path}: contains other lines than scores ({error}); run `selection score` again") from None
+    if np.isnan(scores).any():
+        raise InputError(f"{path}: contains NaN; run `selection score` again")
+    return scores
 
 
 def _scores_of_lines(corpus: PoolFiles) -> npt.NDArray[np.float32]:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -428,7 +429,9 @@ entry()
     (tmp_path / "text").write_text("a b\n")
     words = ["lm", "estimate", "--input", str(tmp_path / "text"), "--output", str(tmp_path / "lm")]
     command, new = [sys.executable, "-c", code, *words], os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=new)
+    # child processes inherit that SIGINT is ignored if the tests run in the background
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=new, preexec_fn=heard)
     assert done.returncode == 128 + number
     assert done.stderr == ("rnnsmt lm estimate: interrupted\n" if number == signal.SIGINT else "")
 
