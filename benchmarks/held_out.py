@@ -17,7 +17,7 @@ nor the tuning text contains a sentence of the topic.
 ``run`` runs the workflow on every split with each kind of phrase table. Text, alignment, language model and networks of
 the second run are hard links to those of the first, so that nothing is trained twice.
 
-``halves`` writes two splits with the same training text and two texts, each of which is the dev text of one split and
+``halves`` writes two splits with the same training text and two texts, each of which is the dev set of one split and
 the test text of the other; ``run --same-training`` trains their models once.
 """
 

@@ -72,7 +72,7 @@ def variant_name(args: argparse.Namespace) -> str:
 
 
 class System:
-    """A system of a split, loaded for its dev text and its held-out text."""
+    """A system of a split, loaded for its dev set and its held-out text."""
 
     def __init__(self, split: Path, smoothing: str, name: str, network: int, threads: int) -> None:
         results = split / smoothing / "results"

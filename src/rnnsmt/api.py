@@ -579,11 +579,11 @@ def tune(
     seed: int = 1,
     threads: int = 1,
 ) -> tuple[Path, float]:
-    """Tune the weights of a model for BLEU of a development set (Och 2003).
+    """Tune the weights of a model for BLEU of a dev set (Och 2003).
 
     Args:
         ini: the model with the initial weights.
-        source, reference: development set, tokenised.
+        source, reference: dev set, tokenised.
         output: the ini with the tuned weights.
         optimiser: ``mert`` or ``mira``.
         iterations: number of iterations; the weights of the second half of them are averaged.
@@ -591,7 +591,7 @@ def tune(
         threads: number of threads.
 
     Returns:
-        The ini, and BLEU of the development set in percent.
+        The ini, and BLEU of the dev set in percent.
 
     Raises:
         InputError: the texts are empty or differ in length, or an argument is invalid.

@@ -90,7 +90,7 @@ rule models:
     localrule: True
 
 
-# The tables filtered for the dev text, and for all sets, which load quickly. The dev text has tables of its own, so
+# The tables filtered for the dev set, and for all sets, which load quickly. The dev set has tables of its own, so
 # that another test set does not cause tuning again.
 rule filter_tables:
     input:

@@ -122,7 +122,7 @@ def plain_ticks(axes: Any) -> None:
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
-# Tuning curves: BLEU of the decoded development set by iteration
+# Tuning curves: BLEU of the decoded dev set by iteration
 
 
 def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
@@ -140,7 +140,7 @@ def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
     runs_of_all = [run for runs in systems.values() for run in runs]
     _set_limits(axes[0], [record["dev_bleu"] for run in runs_of_all for record in [*run["iterations"], run]])
     figure.supxlabel("iteration")
-    figure.supylabel("BLEU of the development set")
+    figure.supylabel("BLEU of the dev set")
     return figure
 
 

@@ -24,7 +24,7 @@ DONE = re.compile(
 
 TITLES = {
     **{f"learning-{feature.network}": f"Learning curve, {feature.title}" for feature in REGISTRY if feature.title},
-    "mert": "Tuning: BLEU on the development set by iteration",
+    "mert": "Tuning: BLEU on the dev set by iteration",
     "scores-rnn": "Scores of phrase pairs (Figure 3 of the paper)",
     "sentence-vectors": "Sentence vectors in two dimensions (Figure 2 of Sutskever et al.)",
     "words-zooms": "Clusters of source words (Figure 4 of the paper)",

@@ -136,7 +136,7 @@ def corpus_bleu(hypotheses: Iterable[str], references: Sequence[Sequence[str]]) 
 
 
 def read_texts(text: str, references: list[str]) -> tuple[list[str], list[list[str]]]:
-    """Read decoder output, or the source of a development set, together with its references.
+    """Read decoder output, or the source of a dev set, together with its references.
 
     The number of empty segments is printed on stderr.
     """

@@ -154,7 +154,7 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
             )
         if role == "test" and entry["name"] == "dev":
             yield (
-                "corpora: the name dev is reserved for the concatenated dev text; choose another name for the test "
+                "corpora: the name dev is reserved for the concatenated dev set; choose another name for the test "
                 "corpus"
             )
     for role in ("bitext", "dev", "test"):

@@ -275,7 +275,7 @@ class Search:
 
 @section
 class Tuning:
-    """Tuning of the weights on the dev text; every system is tuned on its own and in the same way."""
+    """Tuning of the weights on the dev set; every system is tuned on its own and in the same way."""
 
     runs: Annotated[
         int, Field(ge=1, le=100, description="number of independent tuning runs; run n has the seed `seed` + n")
@@ -317,7 +317,7 @@ class SystemEntry:
     ] = None
     weight: Annotated[
         Literal["even", "tuned"] | None,
-        Field(description="weight of the network's score: that of the system's score, or tuned on the dev text"),
+        Field(description="weight of the network's score: that of the system's score, or tuned on the dev set"),
     ] = None
     ensemble: Annotated[
         int | None, Field(ge=1, description="number of networks whose probabilities are averaged; default: 1")

@@ -267,9 +267,9 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--ini", nargs="+", required=True, metavar="FILE",
         help="moses.ini with the initial weights; one file, or one per run")  # fmt: skip
-    add("--source", required=True, metavar="FILE", help="source side of the development set, tokenised")
+    add("--source", required=True, metavar="FILE", help="source side of the dev set, tokenised")
     add("--reference", nargs="+", required=True, metavar="FILE",
-        help="one or more references of the development set, tokenised")  # fmt: skip
+        help="one or more references of the dev set, tokenised")  # fmt: skip
     add("--seed", type=int, nargs="+", required=True, metavar="N", help="random seed of each run")
     add("--output-ini", nargs="+", required=True, type=Path, metavar="FILE",
         help="output file of each run: moses.ini with the tuned weights")  # fmt: skip

@@ -147,7 +147,7 @@ def tune(
     Args:
         ini: the ini with the initial weights.
         directory: as in ``MosesIni.located``.
-        source: the tokenised dev text.
+        source: the tokenised dev set.
         references: one or more reference translations.
         output_history: the history, in the format of `tuning mert`.
         work: directory of the run, including all files of the script.

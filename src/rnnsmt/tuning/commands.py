@@ -18,9 +18,9 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--ini", required=True, nargs="+", metavar="FILE",
         help="moses.ini with the initial weights; one file, or one per run")  # fmt: skip
-    add("--source", required=True, metavar="FILE", help="source side of the development set, tokenised")
+    add("--source", required=True, metavar="FILE", help="source side of the dev set, tokenised")
     add("--reference", required=True, nargs="+", metavar="FILE",
-        help="one or more references of the development set, tokenised")  # fmt: skip
+        help="one or more references of the dev set, tokenised")  # fmt: skip
     add("--seed", type=int, required=True, nargs="+", metavar="N", help="random seed of each run")
     add("--output-ini", required=True, nargs="+", metavar="FILE",
         help="output file of each run: moses.ini with the tuned weights")  # fmt: skip
@@ -40,14 +40,14 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
 
 
 def mert(args: argparse.Namespace) -> dict[str, object]:
-    r"""Tune the weights of a model for corpus BLEU on a development set.
+    r"""Tune the weights of a model for corpus BLEU on a dev set.
 
     The optimiser is minimum error rate training (MERT, Och 2003) or, with --optimiser, batch MIRA (Cherry and Foster
     2012); both work in the same loop on the same n-best lists.
 
     Every iteration optimises the weights on the n-best lists of all previous iterations (except the first, which uses
-    the initial weights), decodes the development set, adds the new n-best lists, and saves a checkpoint. The result is
-    the mean of the weights of the second half of the iterations; the development set is decoded once more with it.
+    the initial weights), decodes the dev set, adds the new n-best lists, and saves a checkpoint. The result is
+    the mean of the weights of the second half of the iterations; the dev set is decoded once more with it.
     Outputs are the ini with these weights, and the history of all iterations (JSON).
 
     An interrupted run resumes from --checkpoint-dir and ends with the same weights (with a CSLM, only on the same
@@ -114,10 +114,10 @@ def optimise_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--ini", required=True, metavar="FILE",
         help="moses.ini with the features of the n-best lists and the initial weights")  # fmt: skip
-    add("--nbest", required=True, metavar="FILE", help="n-best lists of the development set, in Moses format")
-    add("--source", required=True, metavar="FILE", help="source side of the development set, tokenised")
+    add("--nbest", required=True, metavar="FILE", help="n-best lists of the dev set, in Moses format")
+    add("--source", required=True, metavar="FILE", help="source side of the dev set, tokenised")
     add("--reference", required=True, nargs="+", metavar="FILE",
-        help="one or more references of the development set, tokenised")  # fmt: skip
+        help="one or more references of the dev set, tokenised")  # fmt: skip
     add("--output-ini", required=True, metavar="FILE", help="output file: moses.ini with the tuned weights")
     add("--seed", type=int, required=True, metavar="N", help="random seed")
     add_optimiser(parser)
@@ -127,7 +127,7 @@ def optimise_options(parser: argparse.ArgumentParser) -> None:
 def optimise(args: argparse.Namespace) -> dict[str, object]:
     r"""Optimise weights for corpus BLEU on given n-best lists, once and without decoding.
 
-    Inputs are n-best lists of a development set in Moses format, possibly with additional features (`cslm rescore`),
+    Inputs are n-best lists of a dev set in Moses format, possibly with additional features (`cslm rescore`),
     and an ini with the same features and the initial weights. The command corresponds to one iteration of `tuning mert`
     without decoding. The new weights are for selecting hypotheses from n-best lists (`tuning rerank`), not for
     decoding. If the initial weights have a higher BLEU on the lists, they are kept.

@@ -3,7 +3,7 @@
 As in ``mert-moses.pl``, weights have absolute sum 1, and n-best lists of all iterations accumulate. Unlike there, the
 number of iterations is fixed, and the result is the mean of the weights of their second half (``averaged``). BLEU
 varies by tenths from iteration to iteration, as much as systems that are compared may differ, so that selecting the
-iteration with the highest BLEU on the development set partly selects noise (benchmarks/tuning.md).
+iteration with the highest BLEU on the dev set partly selects noise (benchmarks/tuning.md).
 """
 
 import time
@@ -56,7 +56,7 @@ def optimise_weights(
 
 
 class Decoded(NamedTuple):
-    """Translations of the development set: best translation and n-best list of every sentence."""
+    """Translations of the dev set: best translation and n-best list of every sentence."""
 
     best: list[str]
     texts: list[list[str]] | NumberedTexts
@@ -70,7 +70,7 @@ class DevSetDecoder(Protocol):
     feature_names: list[str]
 
     def decode(self, weights: Weights) -> Decoded:
-        """Translate the development set with these weights ``[F]``."""
+        """Translate the dev set with these weights ``[F]``."""
         ...
 
 
@@ -79,7 +79,7 @@ class Tuned(NamedTuple):
 
     Attributes:
         weights: ``[F]``, see ``averaged``.
-        bleu: BLEU of the development set decoded with these weights, in percent.
+        bleu: BLEU of the dev set decoded with these weights, in percent.
         seconds: CPU seconds of optimising, decoding and merging, for each decoding of this process.
     """
 
@@ -129,7 +129,7 @@ def tune(
     than these options request, only the first ones are used; if it has fewer, the run is resumed.
 
     Args:
-        bleu: prepared references of the development set.
+        bleu: prepared references of the dev set.
         start: initial weights ``[F]``.
         stop: signals and time limit.
         label: beginning of the progress lines, which names the run.
@@ -224,7 +224,7 @@ class _Run:
         return bleu_of(self.bleu.statistics([[text] for text in decoded.best]).sum(axis=0))
 
     def evaluate(self, weights: Weights) -> float:
-        """Return BLEU in percent of the development set decoded with the result of the run.
+        """Return BLEU in percent of the dev set decoded with the result of the run.
 
         The checkpoint saves it, so that a finished run decodes nothing again.
         """

@@ -9,9 +9,9 @@ of its candidates (Macherey et al. 2008). The corners of all sentences together 
 can change; between two neighbouring corners it is constant. The kernels at the end of this file find the corners.
 
 The searches start from random points around the weights of the previous iteration. The classical result is the best
-local optimum. It is one of many narrow peaks of a piecewise constant function, it overfits the development set, and it
+local optimum. It is one of many narrow peaks of a piecewise constant function, it overfits the dev set, and it
 varies with the seed. The mean of the weights of the better half of the local optima, which is used here, has a slightly
-lower BLEU on the development set but not on other text, and it varies less with the seed (the mean of several tuning
+lower BLEU on the dev set but not on other text, and it varies less with the seed (the mean of several tuning
 runs is more stable than each of them: Cettolo et al. 2011).
 
 Every local search has its own random generator, seeded by its number, and the kernels use no random numbers, so that

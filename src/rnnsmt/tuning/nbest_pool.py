@@ -144,7 +144,7 @@ def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
         raise InputError(
             "every feature is constant on every n-best list: no feature differs between translations of a sentence, "
             "so no weight can be tuned; check that the lists have more than one translation per sentence and that "
-            "the phrase table covers the development set"
+            "the phrase table covers the dev set"
         )
     if not active.all():
         constant = ", ".join(name for name, moves in zip(names, active, strict=True) if not moves)

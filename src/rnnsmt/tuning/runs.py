@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ModelDecoder:
-    """Decoder of the development set, with tuned features only; the other features keep their weights, as in Moses.
+    """Decoder of the dev set, with tuned features only; the other features keep their weights, as in Moses.
 
     The translations with the weights of the ini, from which every run starts, are cached for the following runs.
     """
@@ -43,7 +43,7 @@ class ModelDecoder:
         self._from_start: Decoded | None = None
 
     def decode(self, weights: Weights) -> Decoded:
-        """Translate the development set with these weights of the tuned features."""
+        """Translate the dev set with these weights of the tuned features."""
         if not np.array_equal(weights, normalised(self.start)):
             return self._search(weights)
         if self._from_start is None:

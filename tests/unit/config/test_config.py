@@ -233,7 +233,7 @@ MISTAKES = {
         lambda c: c["rnn"].update(vocab_size="large"),
         ["rnn.vocab_size: must be auto, or an integer, not 'large'"],
     ),
-    "the dev text as test text": (
+    "the dev set as test text": (
         lambda c: c["corpora"][4].update(source="./results/demo/dev.en"),
         ["corpora[4] (harbour-test): its source text is also that of harbour-dev (dev), ./results/demo/dev.en"],
     ),

@@ -24,7 +24,7 @@ def text(lang: str, lines: int, seed: int) -> list[str]:
 
 @pytest.fixture
 def corpora(tmp_path: Path) -> Path:
-    """Create a training text, a development set and a test set without defects."""
+    """Create a training text, a dev set and a test set without defects."""
     for name, lines, seed in (("train", 1500, 1), ("dev", 120, 2), ("test", 130, 3)):
         for lang in ("en", "fr"):
             (tmp_path / f"{name}.{lang}").write_text("".join(f"{line}\n" for line in text(lang, lines, seed)))

@@ -16,7 +16,7 @@ from .tiny_model import INI, write_model, write_texts
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
-    """Create a model, a development set with an empty last line, its translations and n-best lists."""
+    """Create a model, a dev set with an empty last line, its translations and n-best lists."""
     directory = tmp_path_factory.mktemp("model")
     write_model(directory)
     write_texts(directory)

@@ -23,7 +23,7 @@ from .tiny_model import INI, write_model, write_texts
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory) -> Path:
-    """Create a model with a development set."""
+    """Create a model with a dev set."""
     directory = tmp_path_factory.mktemp("model")
     write_model(directory)
     write_texts(directory)

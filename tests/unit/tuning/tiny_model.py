@@ -1,4 +1,4 @@
-"""A tiny model with many weights to tune, and its development set."""
+"""A tiny model with many weights to tune, and its dev set."""
 
 import gzip
 import random
@@ -55,7 +55,7 @@ def write_model(directory: Path) -> None:
 
 
 def write_texts(directory: Path) -> None:
-    """Write a development set of 30 sentences; the reference consists of the right translations."""
+    """Write a dev set of 30 sentences; the reference consists of the right translations."""
     rng = random.Random(1)
     sentences = [[rng.randrange(WORDS) for _ in range(rng.randint(5, 8))] for _ in range(30)]
     (directory / "dev.en").write_text("".join(" ".join(f"s{w}" for w in words) + "\n" for words in sentences))
