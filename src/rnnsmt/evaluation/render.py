@@ -18,6 +18,7 @@ from rnnsmt.config.corpora import FEW_LINES
 from rnnsmt.config.features import BASELINE, has_network, label
 
 DASH = "–"
+MINUS = "−"
 
 LEVEL = 0.05
 """Differences with a smaller p are significant."""
@@ -182,8 +183,8 @@ def table_for_readers(rows: Sequence[Record]) -> TextTable:
 
 
 def or_dash(value: float | None, form: str) -> str:
-    """Format a number, or return a dash."""
-    return DASH if value is None else format(value, form)
+    """Format a number with a minus sign, not a hyphen, or return a dash."""
+    return DASH if value is None else format(value, form).replace("-", MINUS)
 
 
 def spread(average: float, deviation: float | None) -> str:
@@ -193,7 +194,7 @@ def spread(average: float, deviation: float | None) -> str:
 
 def interval(low: float | None, high: float | None) -> str:
     """Format an interval, ``+0.12 to +0.71``, or return a dash."""
-    return DASH if low is None or high is None else f"{low:+z.2f} to {high:+z.2f}"
+    return DASH if low is None or high is None else f"{low:+z.2f} to {high:+z.2f}".replace("-", MINUS)
 
 
 def padded(table: TextTable) -> list[list[str]]:

@@ -140,7 +140,7 @@ def test_the_table_that_a_run_prints(tmp_path: Path) -> None:
         "news: 3,003 segments, 3 runs",
         "  System              BLEU  Δ baseline            95 %       p",
         "  Baseline    30.64 ± 0.05           –               –       –",
-        "  CSLM + RNN  31.20 ± 0.10       +0.56  -0.01 to +1.10  0.0520",
+        "  CSLM + RNN  31.20 ± 0.10       +0.56  −0.01 to +1.10  0.0520",
         f"table: {tmp_path}/table1.md, report: results/report/index.html",
     ]
     (tmp_path / "corpus").mkdir()
