@@ -105,8 +105,8 @@ TORCH_ENV = "../../envs/torch.yaml"
 
 
 def version(package, stage):
-    """Return the version of a stage, a param of its rule: results of another version are made again."""
-    return STAGES[package][stage].version
+    """Return the version of a stage, a param of its rule, with its name for the reason that Snakemake prints."""
+    return f"{package} {stage} {STAGES[package][stage].version}"
 
 
 def in_order(values):
