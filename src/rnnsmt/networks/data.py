@@ -314,12 +314,28 @@ def _file_prefix(side: str) -> str:
     return f"{side}." if side else ""
 
 
-def count_ids(words: NDArray[np.int32], classes: int) -> NDArray[np.int64]:
-    """Count every id, int64 [classes]; a memory-mapped array is read once, in blocks."""
-    counts = np.zeros(classes, np.int64)
+ClassCounts = NDArray[np.float64]
+"""[classes], see ``class_counts``."""
+
+
+def class_counts(words: NDArray[np.int32], classes: int, held_out: NDArray[np.int32]) -> ClassCounts:
+    """Count how often every class is predicted in training, plus one, float64 [classes].
+
+    Args:
+        words: all ids, which may be memory-mapped: they are read once, in blocks.
+        held_out: those of these ids that are not trained on.
+    """
+    counts = 1 - np.bincount(held_out, minlength=classes)
     for begin in range(0, len(words), BLOCK):
         counts += np.bincount(words[begin : begin + BLOCK], minlength=classes)
-    return counts
+        release_pages(words.base)
+    return counts.astype(np.float64)
+
+
+def unigram_log_p(words: NDArray[np.integer], counts: ClassCounts) -> float:
+    """Compute the mean ln p of held-out words by a unigram model, the relative frequencies of the classes."""
+    logs = np.log(counts / counts.sum())
+    return float(logs[words].sum() / max(len(words), 1))
 
 
 Index = NDArray[np.int64]

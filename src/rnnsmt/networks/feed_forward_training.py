@@ -17,16 +17,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsmt.networks.data import NULL, UNK, Index, ShuffledBatches, Vocabulary, count_ids
+from rnnsmt.networks.data import NULL, UNK, ClassCounts, Index, ShuffledBatches, Vocabulary, unigram_log_p
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.draws import DROPOUT_ROWS, ClassSampler
 from rnnsmt.networks.feed_forward import FeedForwardLM, TrainedNetwork, loss_and_gradient, save_model
 from rnnsmt.networks.model_file import ModelFormat
 from rnnsmt.networks.settings import FeedForwardSettings
 from rnnsmt.networks.training import Row, Sums, Task, perplexity_of
-
-ClassCounts = NDArray[np.float64]
-"""[classes], see ``class_counts``."""
 
 ROWS = 256
 """Number of n-grams that are evaluated at a time."""
@@ -66,26 +63,9 @@ class HeldOutNGrams:
         return NGramLikelihood(log_p, log_sum)
 
 
-def class_counts(words: NDArray[np.int32], classes: int, held_out: Index) -> ClassCounts:
-    """Count how often every class is predicted in training, plus one, float64 [classes].
-
-    Args:
-        words: the ids of a text, which may be memory-mapped.
-        held_out: positions in the text that are not trained on.
-    """
-    counts = count_ids(words, classes) - np.bincount(words[held_out], minlength=classes)
-    return counts.astype(np.float64) + 1
-
-
 def as_trained(ids: NDArray[np.int64], counts: ClassCounts) -> NDArray[np.int64]:
     """Replace the words that do not occur in training by UNK, given the result of ``class_counts``."""
     return np.where((counts[ids] == 1) & (ids != NULL), UNK, ids)
-
-
-def unigram_log_p(words: NDArray[np.int64], counts: ClassCounts) -> float:
-    """Compute the mean ln p of held-out words by relative class frequencies, over the events of the network."""
-    logs = np.log(counts / counts.sum())
-    return float(logs[as_trained(words, counts)].sum() / max(len(words), 1))
 
 
 @dataclass(frozen=True)

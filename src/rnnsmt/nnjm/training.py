@@ -6,9 +6,9 @@ Whole sentence pairs are held out for validation: examples of one sentence share
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.networks.data import NULL, UNK, Index, Sequences
+from rnnsmt.networks.data import NULL, UNK, Index, Sequences, class_counts
 from rnnsmt.networks.devices import DeviceSetup
-from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams, class_counts
+from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams
 from rnnsmt.nnjm.examples import Examples
 from rnnsmt.nnjm.model import FORMAT
 from rnnsmt.nnjm.settings import JointSettings
@@ -23,8 +23,13 @@ def nnjm_task(examples: Examples, settings: JointSettings, seed: int, setup: Dev
 
     pairs = draw_pairs(examples.target, settings.held_out_of(len(examples)), seed)
     held_out = places_of(examples.target, pairs)
-    counts = class_counts(examples.target.words, len(examples.target_vocabulary), held_out)
-    source = class_counts(examples.source.words, len(examples.source_vocabulary), places_of(examples.source, pairs))
+    counts, source = (
+        class_counts(side.words, len(vocabulary), side.joined(pairs))
+        for side, vocabulary in (
+            (examples.target, examples.target_vocabulary),
+            (examples.source, examples.source_vocabulary),
+        )
+    )
     every, first_source = np.concatenate([counts, source]), len(counts)
     unknown_of = np.full(len(every), UNK)
     unknown_of[first_source:] += first_source

@@ -69,19 +69,6 @@ def _copy_lines(side: Sequences, lines: Index) -> Sequences:
     return Sequences(np.concatenate(words), np.cumsum(np.concatenate(lengths)))
 
 
-def word_frequencies(pairs: Pairs, counts: NDArray[np.int32], block: int = BLOCK) -> NDArray[np.int64]:
-    """Count the target words and EOS of an epoch, int64 [classes]. counts: [pairs], occurrences of each pair."""
-    side, classes = pairs.sides[1], len(pairs.vocabularies[1])
-    frequencies = np.zeros(classes, np.int64)
-    for begin in range(0, len(pairs), block):
-        offsets = np.asarray(side.offsets[begin : begin + block + 1])
-        times = np.repeat(counts[begin : begin + block], np.diff(offsets))
-        weighted = np.bincount(side.words[offsets[0] : offsets[-1]], weights=times, minlength=classes)
-        frequencies += np.rint(weighted).astype(np.int64)
-        side.release()
-    return frequencies
-
-
 def words_outside(side: Sequences, block: int = BLOCK) -> Iterator[NDArray[np.int64]]:
     """Yield the number of UNK in every phrase, for ``block`` phrases at a time."""
     for begin in range(0, len(side.offsets) - 1, block):

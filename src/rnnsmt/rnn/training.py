@@ -13,17 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.data import Index, WindowBatches, draw_held_out
+from rnnsmt.networks.data import Index, WindowBatches, class_counts, draw_held_out, unigram_log_p
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.draws import DROPOUT_ROWS, ClassSampler
 from rnnsmt.networks.gradients import backpropagate
 from rnnsmt.networks.training import Row, Sums, Task, evenly
 from rnnsmt.rnn.model import RNNEncoderDecoder, loss_and_gradient, save_model, vocabularies_of
-from rnnsmt.rnn.pairs import Pairs, word_frequencies
+from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import RnnSettings
 
 
@@ -152,17 +151,6 @@ class HeldOutPairs:
         return Likelihood(value / max(self.pairs, 1), value / max(self.words, 1))
 
 
-def unigram_likelihood(pairs: Pairs, held_out: Index, frequencies: NDArray[np.int64]) -> Likelihood:
-    """Compute the likelihood of held-out pairs with a unigram model, by relative frequencies with add-one smoothing.
-
-    frequencies: [classes], of target words and EOS in the training pairs (``rnnsmt.rnn.pairs.word_frequencies``).
-    """
-    words = pairs.sides[1].joined(held_out)
-    logs = np.log((frequencies + 1) / (frequencies + 1).sum())
-    total = float(logs[words].sum())
-    return Likelihood(total / max(len(held_out), 1), total / max(len(words), 1))
-
-
 class RnnTask(Task):
     """Training of a network on phrase pairs.
 
@@ -183,14 +171,14 @@ class RnnTask(Task):
         self.pairs, self.inputs = pairs, {"pairs": pairs.fingerprint}
         self.held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
         self.validation = HeldOutPairs(pairs, self.held_out, setup)
-        once = np.ones(len(pairs), np.int32)
-        once[self.held_out] = 0
-        frequencies = word_frequencies(pairs, once)
-        self.unigram = unigram_likelihood(pairs, self.held_out, frequencies).per_word
+        target = pairs.sides[1]
+        held_out_words = target.joined(self.held_out)
+        counts = class_counts(target.words, len(pairs.vocabularies[1]), held_out_words)
+        self.unigram = unigram_log_p(held_out_words, counts)
         same_lengths = settings.batching == "lengths"
         self.batches: PairBatches = PairBatches(pairs, settings.batch, seed, self.held_out, same_lengths)
         if settings.sampled_classes:
-            self.sampler = ClassSampler(frequencies + 1, settings.sampled_classes, seed)
+            self.sampler = ClassSampler(counts, settings.sampled_classes, seed)
         sizes = settings.sizes(*map(len, pairs.vocabularies))
         self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(setup.device)
         self.grain = DROPOUT_ROWS if settings.dropout else 1

@@ -13,7 +13,15 @@ import torch
 from torch import Tensor
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.data import NULL, WINDOW, Index, WindowBatches, count_ids, draw_held_out
+from rnnsmt.networks.data import (
+    NULL,
+    WINDOW,
+    Index,
+    WindowBatches,
+    class_counts,
+    draw_held_out,
+    unigram_log_p,
+)
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.draws import DROPOUT_ROWS, NOTHING_DRAWN, ClassSampler, Draws
 from rnnsmt.networks.gradients import backpropagate
@@ -94,12 +102,11 @@ class Seq2SeqTask(Task):
         self.validation = HeldOutSentences(pairs, held_out, settings.source_order, setup)
         self.batches: SentenceBatches = SentenceBatches(pairs, settings.batch, seed, held_out)
         target = pairs.sides[1]
-        counts = count_ids(target.words, len(pairs.vocabularies[1]))
-        counts -= np.bincount(target.joined(held_out), minlength=len(counts))
-        logs = np.log((counts + 1) / (counts + 1).sum())
-        self.unigram = perplexity_of(float(logs[target.joined(held_out)].mean())) if len(held_out) else math.nan
+        held_out_words = target.joined(held_out)
+        counts = class_counts(target.words, len(pairs.vocabularies[1]), held_out_words)
+        self.unigram = perplexity_of(unigram_log_p(held_out_words, counts))
         if settings.sampled_classes:
-            self.sampler = ClassSampler(counts + 1, settings.sampled_classes, seed)
+            self.sampler = ClassSampler(counts, settings.sampled_classes, seed)
         sizes = settings.sizes(*map(len, pairs.vocabularies))
         self.model = Seq2Seq(sizes, seed, settings.spread).to(setup.device)
         self.grain = DROPOUT_ROWS if settings.dropout else 1
@@ -140,14 +147,15 @@ class Seq2SeqTask(Task):
 
     def results(self, history: list[Row], kept_row: Row) -> tuple[dict[str, object], dict[str, object]]:
         stats: dict[str, object] = {"updates": history[-1]["update"], "pairs seen": history[-1]["pairs"]}
-        if self.validation.pairs:
-            stats |= {"held-out perplexity": kept_row["held-out perplexity"], "unigram perplexity": self.unigram}
-        return stats, {
+        entries: dict[str, object] = {
             "held-out words": self.validation.words,
             "held-out pairs": self.validation.pairs,
             "computed on": self.setup.describe(),
-            "unigram perplexity": self.unigram,
         }
+        if self.validation.pairs:
+            unigram = {"unigram perplexity": self.unigram}
+            return stats | {"held-out perplexity": kept_row["held-out perplexity"]} | unigram, entries | unigram
+        return stats, entries
 
     def save_model(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
         vocabularies, order = self.pairs.vocabularies, self.settings.source_order

@@ -20,10 +20,17 @@ from rnnsmt.cslm.model import cslm_task, load_model  # noqa: E402
 from rnnsmt.cslm.ngram_scorer import NGramScorer  # noqa: E402
 from rnnsmt.cslm.settings import PRESETS, CslmSettings  # noqa: E402
 from rnnsmt.cslm.text import Text, contexts_at  # noqa: E402
-from rnnsmt.networks.data import NULL, UNK, Vocabulary, draw_held_out  # noqa: E402
+from rnnsmt.networks.data import (  # noqa: E402
+    NULL,
+    UNK,
+    Vocabulary,
+    class_counts,
+    draw_held_out,
+    unigram_log_p,
+)
 from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
 from rnnsmt.networks.draws import Draws  # noqa: E402
-from rnnsmt.networks.feed_forward_training import centre, class_counts, unigram_log_p  # noqa: E402
+from rnnsmt.networks.feed_forward_training import centre  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
 from rnnsmt.networks.training import Training  # noqa: E402
 
@@ -126,23 +133,22 @@ def test_prepare_with_a_shortlist_of_its_own(directory, tmp_path, capfd):
 
 def test_unigrams(text):
     held_out = np.array([0, 5, 9])
-    counts = class_counts(text.words, len(text.vocabulary), held_out)
+    counts = class_counts(text.words, len(text.vocabulary), text.words[held_out])
     expected = np.ones(len(text.vocabulary))
     for i, word in enumerate(text.words):
         expected[word] += i not in (0, 5, 9)
     assert np.array_equal(counts, expected)
     mean = np.mean([math.log(expected[text.words[i]] / expected.sum()) for i in held_out])
-    assert unigram_log_p(text.words[held_out].astype(np.int64), counts) == pytest.approx(mean)
+    assert unigram_log_p(text.words[held_out], counts) == pytest.approx(mean)
 
 
 def test_unigrams_of_words_that_training_has_not_are_those_of_unknown_words(text):
     """The unigram model and the network both score words that occur in held-out n-grams only as UNK."""
-    held_out = np.flatnonzero(np.bincount(text.words)[text.words] == 1)[:3]
-    assert len(held_out) == 3
-    counts = class_counts(text.words, len(text.vocabulary), held_out)
-    expected = math.log(counts[UNK] / counts.sum())
-    assert unigram_log_p(text.words[held_out].astype(np.int64), counts) == pytest.approx(expected)
-    assert expected > math.log(1 / counts.sum()), "unknown words are in the text"
+    task = cslm_task(text, replace(TINY, held_out_least=10_000), 1, CPU)
+    held_out, counts = text.words[task.ngrams.held_out], task.ngrams.counts
+    seen = np.where(counts[held_out] == 1, UNK, held_out)
+    assert np.count_nonzero(seen != held_out), "some words are not in training"
+    assert task.unigram == pytest.approx(np.log(counts / counts.sum())[seen].mean())
 
 
 # learning
@@ -332,7 +338,8 @@ def test_validation_is_drawn_from_the_whole_text():
 
 def test_output_biases_of_the_unigrams(text):
     trainer = Training(cslm_task(text, replace(TINY, output_bias="unigram"), 1, CPU))
-    counts = class_counts(text.words, len(text.vocabulary), trainer.task.ngrams.held_out)
+    held_out = text.words[trainer.task.ngrams.held_out]
+    counts = class_counts(text.words, len(text.vocabulary), held_out)
     assert torch.allclose(trainer.task.model.b_o.exp(), torch.from_numpy(counts / counts.sum()).float())
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
+from rnnsmt.networks.data import class_counts
 from rnnsmt.phrases import table as phrase_table
-from rnnsmt.rnn.pairs import Pairs, word_frequencies, words_outside
+from rnnsmt.rnn.pairs import Pairs, words_outside
 
 from ..resident import reads_smaps, resident_kilobytes
 
@@ -139,7 +140,7 @@ def test_passes_over_the_pairs_leave_no_pages_mapped(tmp_path):
     pairs = Pairs.open(tmp_path / "pairs")
     lines = np.arange(0, 300_000, 7)
     passes = {
-        "word_frequencies": lambda: word_frequencies(pairs, np.ones(300_000, np.int32)),
+        "class_counts": lambda: class_counts(pairs.sides[1].words, len(pairs.vocabularies[1]), np.zeros(0, np.int32)),
         "words_outside": lambda: list(words_outside(pairs.sides[1])),
         "at": lambda: pairs.at(lines),
     }

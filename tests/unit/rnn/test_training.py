@@ -35,9 +35,9 @@ from rnnsmt.rnn.model import (  # noqa: E402
     save_model,
     vocabularies_of,
 )
-from rnnsmt.rnn.pairs import Pairs, word_frequencies  # noqa: E402
+from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS, VARIANTS, RnnSettings, RnnSizes  # noqa: E402
-from rnnsmt.rnn.training import PairBatches, RnnTask, pair_tensors, unigram_likelihood  # noqa: E402
+from rnnsmt.rnn.training import PairBatches, RnnTask, pair_tensors  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 
@@ -201,15 +201,6 @@ def test_something_is_left_to_train_on(pairs):
     assert "0 held out (so the last parameters are kept" in without.task.start_message()
 
 
-def test_words_are_as_frequent_as_their_pairs(pairs):
-    expected = np.zeros(len(pairs.vocabularies[1]), int)
-    counts = np.arange(len(pairs), dtype=np.int32) % 2
-    for i, times in enumerate(counts):
-        np.add.at(expected, pairs.target(i), times)
-    assert word_frequencies(pairs, counts, block=50).tolist() == expected.tolist()
-    assert word_frequencies(pairs, np.ones(len(pairs), np.int32)).sum() == len(pairs.sides[1].words)
-
-
 def test_scores_follow_the_equations(pairs, tmp_path):
     trainer = Training(RnnTask(pairs, TINY, 1, CPU))
     trainer.fit(tmp_path / "checkpoint", 1e9, Stop(None))
@@ -311,17 +302,13 @@ def test_held_out_likelihood(pairs):
 
 
 def test_unigram_likelihood(pairs):
-    held_out = np.array([3, 10])
+    task = RnnTask(pairs, replace(TINY, held_out=7), 1, CPU)
     counts = np.ones(len(pairs.vocabularies[1]))
-    for i in set(range(len(pairs))) - {3, 10}:
+    for i in set(range(len(pairs))) - set(task.held_out.tolist()):
         for word in pairs.target(i):
             counts[word] += 1
-    logs = [math.log(counts[word] / counts.sum()) for i in held_out for word in pairs.target(i)]
-    times = np.ones(len(pairs), np.int32)
-    times[held_out] = 0
-    found = unigram_likelihood(pairs, held_out, word_frequencies(pairs, times))
-    assert found.per_word == pytest.approx(np.mean(logs))
-    assert found.per_pair == pytest.approx(sum(logs) / 2)
+    logs = [math.log(counts[word] / counts.sum()) for i in task.held_out for word in pairs.target(i)]
+    assert task.unigram == pytest.approx(np.mean(logs))
 
 
 def test_reduced_precision_changes_little(pairs):

@@ -351,6 +351,13 @@ def test_bad_lists_are_refused(
     assert not (text / "none").exists()
 
 
+def test_without_held_out_pairs_there_is_no_perplexity(prepared: Path) -> None:
+    assert run_train(prepared, "all", "--held-out", "0", "--keep", "last", "--epochs", "0.1") == 0
+    text = (prepared / "all.json").read_text()
+    assert "NaN" not in text, "which is no JSON"
+    assert "unigram perplexity" not in json.loads(text)
+
+
 def test_no_remaining_pair_is_reported(prepared: Path) -> None:
     pairs = SentencePairs.open(prepared)
     with pytest.raises(InputError, match="no pairs remain for training"):
