@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from rnnsmt.cslm.settings import CslmSettings, CslmSizes
 from rnnsmt.cslm.text import Text
 from rnnsmt.networks import feed_forward
-from rnnsmt.networks.data import UNK, Index, class_counts, draw_held_out
+from rnnsmt.networks.data import Index, class_counts, draw_held_out
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.feed_forward import TrainedNetwork
-from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams, as_trained
+from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams
 from rnnsmt.networks.model_file import ModelFormat
 
 FORMAT = ModelFormat("rnnsmt-cslm-2", "a CSLM", "train it again with `cslm train`")
@@ -34,18 +34,12 @@ def cslm_task(text: Text, settings: CslmSettings, seed: int, setup: DeviceSetup)
         return np.concatenate([text.contexts(index, settings.order - 1), text.words[index][:, None]], 1)
 
     held_out = draw_held_out(len(text), settings.held_out_of(len(text)), seed)
-    counts = class_counts(text.words, len(text.vocabulary), text.words[held_out])
-    rare = counts == 2  # a word occurs once; ``class_counts`` adds one
-    rare[text.vocabulary.eos] = False
     ngrams = NGrams(
         number=len(text),
         held_out=held_out,
         rows=rows,
-        validation=as_trained(rows(held_out), counts),
-        counts=counts,
-        rare=rare,
-        unknown_of=np.full(len(counts), UNK),
         vocabularies=[text.vocabulary],
+        counts=[class_counts(text.words, len(text.vocabulary), text.words[held_out])],
         unknown_words=text.unknown_words,
         inputs={"text": text.fingerprint},
     )

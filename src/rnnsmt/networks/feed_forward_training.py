@@ -63,11 +63,6 @@ class HeldOutNGrams:
         return NGramLikelihood(log_p, log_sum)
 
 
-def as_trained(ids: NDArray[np.int64], counts: ClassCounts) -> NDArray[np.int64]:
-    """Replace the words that do not occur in training by UNK, given the result of ``class_counts``."""
-    return np.where((counts[ids] == 1) & (ids != NULL), UNK, ids)
-
-
 @dataclass(frozen=True)
 class NGrams:
     """The n-grams of a text for training: rows of ids, the last of which is predicted from the others.
@@ -76,11 +71,9 @@ class NGrams:
         number: number of n-grams, including those held out.
         held_out: indices of the held-out n-grams, ascending.
         rows: function that returns the n-grams of some indices [B], [B, C + 1].
-        validation: the held-out n-grams, in which words that do not occur in training are replaced by UNK.
-        counts: of the classes, see ``class_counts``.
-        rare: bool [inputs], whether an id is that of a word that occurs once.
-        unknown_of: int64 [inputs], UNK of the side of an id.
-        vocabularies: the words of the classes, and of the source if the network reads it.
+        vocabularies: the words of the classes, and of the source if the network reads it; in a row, the ids of the
+            source follow those of the classes.
+        counts: ``class_counts`` of every vocabulary.
         unknown_words: number of distinct words of the text outside the vocabulary of the classes.
         inputs: fingerprint of the text, by the name of the text.
     """
@@ -88,13 +81,23 @@ class NGrams:
     number: int
     held_out: Index
     rows: Callable[[Index], NDArray[np.int64]]
-    validation: NDArray[np.int64]
-    counts: ClassCounts
-    rare: NDArray[np.bool_]
-    unknown_of: NDArray[np.int64]
     vocabularies: Sequence[Vocabulary]
+    counts: Sequence[ClassCounts]
     unknown_words: int
     inputs: dict[str, str]
+
+    def words_counted(self, times: int) -> NDArray[np.bool_]:
+        """Return, for every id, whether it is that of a word that occurs ``times`` times in training."""
+        found = []
+        for counts in self.counts:
+            found.append(counts == times + 1)  # ``class_counts`` adds one
+            found[-1][[NULL, UNK, -1]] = False
+        return np.concatenate(found)
+
+    def unknown_of(self) -> NDArray[np.int64]:
+        """Return, for every id, UNK of its vocabulary."""
+        first = np.cumsum([0, *map(len, self.counts[:-1])])
+        return np.repeat(first + UNK, [len(counts) for counts in self.counts])
 
 
 class FeedForwardTask(Task):
@@ -102,8 +105,10 @@ class FeedForwardTask(Task):
 
     Attributes:
         ngrams: the data.
-        validation: the held-out n-grams.
+        validation: the held-out n-grams, in which words that do not occur in training are replaced by UNK.
         unigram: mean ln p of the held-out n-grams by a unigram model.
+        rare: bool [inputs], whether an id is that of a word that occurs once.
+        unknown_of: int64 [inputs], UNK of the side of an id.
     """
 
     examples = "n-grams"
@@ -135,11 +140,15 @@ class FeedForwardTask(Task):
         self.package, self.kind, self.name = package, kind, name
         self.ngrams, self.inputs = ngrams, ngrams.inputs
         model = FeedForwardLM(settings.sizes(*map(len, ngrams.vocabularies)), seed, settings.spread)
-        set_output_bias(model, settings.output_bias, ngrams.counts)
+        counts = ngrams.counts[0]
+        set_output_bias(model, settings.output_bias, counts)
         self.model = model.to(setup.device)
-        self.sampler = class_sampler(ngrams.counts, ngrams.rare[: len(ngrams.counts)], settings, seed)
-        self.validation = HeldOutNGrams(ngrams.validation, setup)
-        self.unigram = unigram_log_p(ngrams.validation[:, -1], ngrams.counts)
+        self.rare, self.unknown_of = ngrams.words_counted(1), ngrams.unknown_of()
+        self.sampler = class_sampler(counts, self.rare[: len(counts)], settings, seed)
+        held_out = ngrams.rows(ngrams.held_out)
+        held_out = np.where(ngrams.words_counted(0)[held_out], self.unknown_of[held_out], held_out)
+        self.validation = HeldOutNGrams(held_out, setup)
+        self.unigram = unigram_log_p(held_out[:, -1], counts)
         self.batches = ShuffledBatches(ngrams.number, settings.batch, seed, ngrams.held_out)
         of_epoch = self.batches.updates
         self.total, self.patience = settings.epochs * of_epoch, settings.patience
@@ -147,11 +156,11 @@ class FeedForwardTask(Task):
 
     def tensors(self, index: Index, update: int) -> tuple[Tensor, Tensor]:
         """Return contexts [C, B] and words [B]; words that occur once in the text are replaced by UNK at random."""
-        ids, ngrams = self.ngrams.rows(index), self.ngrams
+        ids = self.ngrams.rows(index)
         if self.settings.singletons:
             draws = np.random.default_rng([self.seed, 4, update]).random(ids.shape, np.float32)
-            replaced = ngrams.rare[ids] & (draws < self.settings.singletons)
-            ids[replaced] = ngrams.unknown_of[ids[replaced]]
+            replaced = self.rare[ids] & (draws < self.settings.singletons)
+            ids[replaced] = self.unknown_of[ids[replaced]]
         on_device = torch.from_numpy(ids).to(self.setup.device)
         return on_device[:, :-1].t(), on_device[:, -1]
 

@@ -6,7 +6,7 @@ Whole sentence pairs are held out for validation: examples of one sentence share
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.networks.data import NULL, UNK, Index, Sequences, class_counts
+from rnnsmt.networks.data import Index, Sequences, class_counts
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams
 from rnnsmt.nnjm.examples import Examples
@@ -22,30 +22,16 @@ def nnjm_task(examples: Examples, settings: JointSettings, seed: int, setup: Dev
         return np.concatenate([examples.inputs(index, settings.order, settings.window), words[:, None]], 1)
 
     pairs = draw_pairs(examples.target, settings.held_out_of(len(examples)), seed)
-    held_out = places_of(examples.target, pairs)
-    counts, source = (
-        class_counts(side.words, len(vocabulary), side.joined(pairs))
-        for side, vocabulary in (
-            (examples.target, examples.target_vocabulary),
-            (examples.source, examples.source_vocabulary),
-        )
-    )
-    every, first_source = np.concatenate([counts, source]), len(counts)
-    unknown_of = np.full(len(every), UNK)
-    unknown_of[first_source:] += first_source
-    special = [NULL, UNK, first_source - 1, first_source + NULL, first_source + UNK, len(every) - 1]
-    rare, unseen = every == 2, every == 1  # ``class_counts`` adds one
-    rare[special] = unseen[special] = False
-    validation = rows(held_out)
+    sides, vocabularies = (examples.target, examples.source), (examples.target_vocabulary, examples.source_vocabulary)
     ngrams = NGrams(
         number=len(examples),
-        held_out=held_out,
+        held_out=places_of(examples.target, pairs),
         rows=rows,
-        validation=np.where(unseen[validation], unknown_of[validation], validation),
-        counts=counts,
-        rare=rare,
-        unknown_of=unknown_of,
-        vocabularies=[examples.target_vocabulary, examples.source_vocabulary],
+        vocabularies=vocabularies,
+        counts=[
+            class_counts(side.words, len(vocabulary), side.joined(pairs))
+            for side, vocabulary in zip(sides, vocabularies, strict=True)
+        ],
         unknown_words=examples.unknown_words,
         inputs={"examples": examples.fingerprint},
     )

@@ -145,7 +145,7 @@ def test_unigrams(text):
 def test_unigrams_of_words_that_training_has_not_are_those_of_unknown_words(text):
     """The unigram model and the network both score words that occur in held-out n-grams only as UNK."""
     task = cslm_task(text, replace(TINY, held_out_least=10_000), 1, CPU)
-    held_out, counts = text.words[task.ngrams.held_out], task.ngrams.counts
+    held_out, counts = text.words[task.ngrams.held_out], task.ngrams.counts[0]
     seen = np.where(counts[held_out] == 1, UNK, held_out)
     assert np.count_nonzero(seen != held_out), "some words are not in training"
     assert task.unigram == pytest.approx(np.log(counts / counts.sum())[seen].mean())
@@ -295,15 +295,15 @@ def test_classes_are_sampled_by_what_is_predicted(text):
         np.add.at(seen, trainer.minibatch(places)[1].numpy(), 1 / (20 * len(places)))
     expected = -np.expm1(trainer.task.sampler._log_absent[0].numpy())
     assert expected == pytest.approx(seen, abs=2e-3)
-    moved = np.count_nonzero(trainer.task.ngrams.rare) / 2 / len(places)
+    moved = np.count_nonzero(trainer.task.rare) / 2 / len(places)
     assert moved > 0
     assert expected[UNK] - np.mean(text.words[places] == UNK) == pytest.approx(moved, abs=moved / 3)
 
 
 def test_a_share_of_singletons_and_other_ones_every_time(text):
     trainer = Training(cslm_task(text, replace(TINY, singletons=0.5), 1, CPU))
-    trainer.task.ngrams.rare[:] = True
-    trainer.task.ngrams.rare[text.vocabulary.eos] = False
+    trainer.task.rare[:] = True
+    trainer.task.rare[text.vocabulary.eos] = False
     places = np.flatnonzero(text.words[:] != text.vocabulary.eos)
     first = trainer.minibatch(places)[1].numpy() == UNK
     assert 0.4 < first.mean() < 0.6
@@ -312,7 +312,7 @@ def test_a_share_of_singletons_and_other_ones_every_time(text):
 
 
 def test_the_end_of_the_only_sentence_is_not_unknown(text):
-    assert not cslm_task(text, replace(TINY, singletons=1.0), 1, CPU).ngrams.rare[text.vocabulary.eos]
+    assert not cslm_task(text, replace(TINY, singletons=1.0), 1, CPU).rare[text.vocabulary.eos]
 
 
 def test_no_two_updates_leave_out_the_same_units(text):
