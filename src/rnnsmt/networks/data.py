@@ -178,12 +178,16 @@ class Sequences(NamedTuple):
         """Return the lengths of the sequences ``index`` [K], with EOS."""
         return self.offsets[index + 1] - self.offsets[index]
 
-    def joined(self, index: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the concatenated ids of the sequences ``index`` [K], with EOS."""
+    def places(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the positions in ``words`` of all ids of the sequences ``index`` [K]."""
         lengths = self.lengths(index)
         # position in ``words`` minus position in the result, constant over a sequence
-        places = np.repeat(self.offsets[index] - (np.cumsum(lengths) - lengths), lengths)
-        return self.words[places + np.arange(len(places))]
+        differences = np.repeat(self.offsets[index] - (np.cumsum(lengths) - lengths), lengths)
+        return differences + np.arange(len(differences))
+
+    def joined(self, index: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the concatenated ids of the sequences ``index`` [K], with EOS."""
+        return self.words[self.places(index)]
 
     def release(self) -> None:
         """Unmap the pages of memory-mapped arrays, e.g. in a pass over all sequences."""

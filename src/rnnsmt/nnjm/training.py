@@ -25,7 +25,7 @@ def nnjm_task(examples: Examples, settings: JointSettings, seed: int, setup: Dev
     sides, vocabularies = (examples.target, examples.source), (examples.target_vocabulary, examples.source_vocabulary)
     ngrams = NGrams(
         number=len(examples),
-        held_out=places_of(examples.target, pairs),
+        held_out=examples.target.places(pairs),
         rows=rows,
         vocabularies=vocabularies,
         counts=[
@@ -44,10 +44,3 @@ def draw_pairs(target: Sequences, words: int, seed: int) -> Index:
     total = np.cumsum(target.lengths(order))
     number = int(np.searchsorted(total, words)) + 1 if words else 0
     return np.sort(order[:number]).astype(np.int64)
-
-
-def places_of(side: Sequences, pairs: Index) -> Index:
-    """Return the positions of all ids of some sentences, ascending; ``pairs`` are ascending."""
-    lengths = side.lengths(pairs)
-    first = side.offsets[pairs] - (np.cumsum(lengths) - lengths)
-    return np.repeat(first, lengths) + np.arange(int(lengths.sum()))

@@ -24,7 +24,7 @@ from rnnsmt.nnjm.examples import Examples  # noqa: E402
 from rnnsmt.nnjm.model import load_model  # noqa: E402
 from rnnsmt.nnjm.scorer import JointScorer  # noqa: E402
 from rnnsmt.nnjm.settings import DEMO, PRESETS, JointSizes  # noqa: E402
-from rnnsmt.nnjm.training import draw_pairs, nnjm_task, places_of  # noqa: E402
+from rnnsmt.nnjm.training import draw_pairs, nnjm_task  # noqa: E402
 
 torch.set_num_threads(1)
 CPU = DeviceSetup(torch.device("cpu"))
@@ -280,7 +280,7 @@ def test_held_out_examples_are_whole_sentences(toy):
     trainer = Training(nnjm_task(examples, replace(DEMO, held_out_least=100), 1, CPU))
     assert 100 <= trainer.task.validation.number < 120
     pairs = draw_pairs(examples.target, 100, 1)
-    assert trainer.task.ngrams.held_out.tolist() == places_of(examples.target, pairs).tolist()
+    assert trainer.task.ngrams.held_out.tolist() == examples.target.places(pairs).tolist()
     ends = examples.target.words[trainer.task.ngrams.held_out] == examples.target_vocabulary.eos
     assert ends.sum() == len(pairs) and ends[-1]
     assert not set(next(trainer.task.batches).tolist()) & set(trainer.task.ngrams.held_out.tolist())
