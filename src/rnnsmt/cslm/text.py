@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, check_utf8, read_line_blocks, write_json
+from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.data import (
     NULL,
@@ -18,6 +18,7 @@ from rnnsmt.networks.data import (
     IdFormat,
     Index,
     Vocabulary,
+    finish_id_directory,
     write_id_directory,
 )
 
@@ -63,19 +64,13 @@ def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> d
             empty += skipped
         if not writer.sequences:
             raise InputError(f"{paths[0]}: contains no words; check the text")
-    vocabulary.write(directory / "vocab.txt")
-    stats: dict[str, object] = {
+    figures = {
         "sentences": writer.sequences,
         "empty lines": empty,
-        "words": writer.ids(0),
-        "unknown words": writer.unknown[0],
         "distinct unknown words": len(outside),
         "coverage": round(1 - writer.unknown[0] / writer.ids(0), 6),
     }
-    description = {"format": FORMAT.version, "classes": len(vocabulary), "vocabulary": vocabulary.hash()}
-    fingerprint = writer.fingerprint([vocabulary.hash()])
-    write_json(directory / FORMAT.json, {**description, **stats, "fingerprint": fingerprint})
-    return stats
+    return finish_id_directory(directory, FORMAT, writer, [vocabulary], figures)
 
 
 Block = tuple[NDArray[np.int32], NDArray[np.int64], int]

@@ -38,6 +38,7 @@ from rnnsmt.base.io import (
     read_json,
     read_line_blocks,
     read_lines,
+    write_json,
     write_lines,
 )
 from rnnsmt.base.progress import Meter
@@ -62,6 +63,10 @@ class TextCounts(NamedTuple):
 
     words: Counter[str]
     lines: int
+
+    def coverage(self, vocabulary: "Vocabulary") -> float:
+        """Return the fraction of the words that are in a vocabulary."""
+        return round(sum(self.words[word] for word in vocabulary.index) / self.words.total(), 6)
 
 
 def count_words(paths: list[str], what: str) -> TextCounts:
@@ -289,12 +294,12 @@ class IdWriter:
         """Return the number of ids of a side without EOS."""
         return self._words[side].length - self.sequences
 
-    def fingerprint(self, vocabulary_hashes: Iterable[str]) -> str:
-        """Return the SHA-256 of all arrays and vocabularies."""
+    def fingerprint(self, hashes: Iterable[str]) -> str:
+        """Return the SHA-256 of all arrays and of the hashes of other files."""
         digest = hashlib.sha256()
         for array in (*self._words, *self._offsets):
             digest.update(array.digest.digest())
-        for value in vocabulary_hashes:
+        for value in hashes:
             digest.update(value.encode())
         return digest.hexdigest()
 
@@ -303,7 +308,8 @@ class IdWriter:
 def write_id_directory(path: Path, kind: IdFormat) -> Iterator[IdWriter]:
     """Write the arrays of a directory; they are replaced at the end of the ``with`` block.
 
-    The JSON file, without which an interrupted directory is invalid, is removed first; the caller writes it last.
+    The JSON file, without which an interrupted directory is invalid, is removed first; ``finish_id_directory`` writes
+    it last.
     """
     with ExitStack() as stack:
         words, offsets = (
@@ -312,6 +318,35 @@ def write_id_directory(path: Path, kind: IdFormat) -> Iterator[IdWriter]:
         )
         yield IdWriter(words, offsets)
         (path / kind.json).unlink(missing_ok=True)
+
+
+def finish_id_directory(
+    path: Path,
+    kind: IdFormat,
+    writer: IdWriter,
+    vocabularies: Iterable[Vocabulary],
+    figures: Mapping[str, object],
+    *hashes: str,
+) -> dict[str, object]:
+    """Write the vocabularies and the JSON file of a directory after its arrays; return the statistics of the stage.
+
+    Args:
+        figures: further entries of the JSON file, which come first.
+        hashes: SHA-256 of further files.
+    """
+    stats, described = dict(figures), dict[str, object](format=kind.version)
+    for number, (side, vocabulary) in enumerate(zip(kind.sides, vocabularies, strict=True)):
+        vocabulary.write(path / f"vocab.{_file_prefix(side)}txt")
+        name = f"{side} " if side else ""
+        described[f"{name}vocabulary"] = vocabulary.hash()
+        stats |= {
+            f"{name}classes": len(vocabulary),
+            f"{name}words": writer.ids(number),
+            f"{name}unknown words": writer.unknown[number],
+        }
+    described["fingerprint"] = writer.fingerprint([*(vocabulary.hash() for vocabulary in vocabularies), *hashes])
+    write_json(path / kind.json, described | stats)
+    return stats
 
 
 def _file_prefix(side: str) -> str:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import growing_array, read_array
-from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.cslm.text import contexts_at
@@ -37,6 +37,7 @@ from rnnsmt.networks.data import (
     IdFormat,
     Sequences,
     Vocabulary,
+    finish_id_directory,
     write_id_directory,
 )
 from rnnsmt.nnjm.settings import DIRECTION
@@ -213,22 +214,16 @@ def prepare_examples(
         if not writer.sequences:
             raise InputError(f"{alignments[0]}: no sentence pair has an alignment link; check the alignment")
     figures: dict[str, object] = {
+        "direction": DIRECTION,
         "pairs": writer.sequences,
         "discarded pairs, without links": discarded,
-        "target words": writer.ids(1),
         "target words with several links": several,
         "target words without links": unlinked,
     }
-    description: dict[str, object] = {"format": FORMAT.version, "direction": DIRECTION}
-    hashes = [vocabulary.hash() for vocabulary in vocabularies]
     for side, name in enumerate(FORMAT.sides):
-        vocabularies[side].write(directory / f"vocab.{name}.txt")
-        description |= {f"{name} vocabulary": hashes[side], f"{name} classes": len(vocabularies[side])}
         figures[f"{name} coverage"] = round(1 - writer.unknown[side] / max(writer.ids(side), 1), 6)
         figures[f"distinct unknown {name} words"] = int(np.count_nonzero(ids[side] == UNK))
-    fingerprint = writer.fingerprint([*hashes, affiliated.digest.hexdigest()])
-    write_json(directory / FORMAT.json, {**description, **figures, "fingerprint": fingerprint})
-    return figures
+    return finish_id_directory(directory, FORMAT, writer, vocabularies, figures, affiliated.digest.hexdigest())
 
 
 def _links_of_words(block: AlignedBlock) -> NDArray[np.int64]:

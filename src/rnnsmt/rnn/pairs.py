@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner, find, hash_bytes
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
@@ -28,6 +28,7 @@ from rnnsmt.networks.data import (
     Vocabulary,
     check_size,
     count_words,
+    finish_id_directory,
     write_id_directory,
 )
 from rnnsmt.phrases.table import read_phrase_lines
@@ -97,34 +98,18 @@ def prepare_pairs(
         max_length: maximum number of words of a phrase.
     """
     check_size(size)
-    directory = Path(output_dir)
-    vocabularies = []
-    lines: list[int] = []
-    stats: dict[str, object] = {"format": FORMAT.version}
+    vocabularies, lines, coverage = [], [], {}
     for name, paths in zip(SIDES, (source, target), strict=True):
-        counts, number = count_words(paths, f"on the {name} side of the corpus")
-        lines.append(number)
-        vocabulary = Vocabulary.from_counts(counts, size)
-        vocabularies.append(vocabulary)
-        known = sum(counts[word] for word in vocabulary.index)
-        stats |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
+        counts = count_words(paths, f"on the {name} side of the corpus")
+        lines.append(counts.lines)
+        vocabularies.append(Vocabulary.from_counts(counts.words, size))
+        coverage[f"{name} coverage"] = counts.coverage(vocabularies[-1])
     if lines[0] != lines[1]:
         raise InputError(
             f"{', '.join(source)}: {lines[0]:,} lines, but {', '.join(target)}: {lines[1]:,} lines; parallel files "
             "must have the same number of lines"
         )
-    stats |= _write_ids(table, directory, vocabularies, max_length)
-    for name, vocabulary in zip(SIDES, vocabularies, strict=True):
-        vocabulary.write(directory / f"vocab.{name}.txt")
-        stats[f"{name} vocabulary"] = vocabulary.hash()
-    hidden = ("format", "fingerprint", "source vocabulary", "target vocabulary")
-    write_json(directory / FORMAT.json, stats)
-    return {name: value for name, value in stats.items() if name not in hidden}
-
-
-def _write_ids(table: str, directory: Path, vocabularies: list[Vocabulary], max_length: int) -> dict[str, object]:
-    """Write the ids of all phrases; return the numbers of pairs and words, and the fingerprint."""
-    meter = Meter("reading the phrase table", unit="pairs")
+    directory, meter = Path(output_dir), Meter("reading the phrase table", unit="pairs")
     with write_id_directory(directory, FORMAT) as writer:
         for block in _id_blocks(table, vocabularies, max_length):
             for side, (ids, lengths) in enumerate(block):
@@ -132,10 +117,7 @@ def _write_ids(table: str, directory: Path, vocabularies: list[Vocabulary], max_
             meter.add(len(block[0][1]))
         if not writer.sequences:
             raise InputError(f"{table}: the table is empty; create it again")
-    stats: dict[str, object] = {"pairs": writer.sequences}
-    for side, name in enumerate(SIDES):
-        stats |= {f"{name} words": writer.ids(side), f"{name} unknown words": writer.unknown[side]}
-    return stats | {"fingerprint": writer.fingerprint(vocabulary.hash() for vocabulary in vocabularies)}
+    return finish_id_directory(directory, FORMAT, writer, vocabularies, {"pairs": writer.sequences, **coverage})
 
 
 IdsAndLengths = tuple[NDArray[np.int32], NDArray[np.int64]]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_parallel, write_json
+from rnnsmt.base.io import InputError, read_parallel
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.data import (
     IdDirectory,
@@ -17,6 +17,7 @@ from rnnsmt.networks.data import (
     Vocabulary,
     check_size,
     count_words,
+    finish_id_directory,
     split,
     write_id_directory,
 )
@@ -64,36 +65,23 @@ def prepare_sentences(
             f"got {len(sources)} --source files but {len(targets)} --target files; the numbers must be equal"
         )
     directory = Path(output_dir)
-    vocabularies = []
-    stats: dict[str, object] = {}
+    vocabularies, coverage = [], {}
     for name, paths, size in zip(SIDES, (sources, targets), sizes, strict=True):
         check_size(size, f"--{name}-vocab-size")
-        counts = count_words(list(paths), f"on the {name} side").words
-        vocabulary = Vocabulary.from_counts(counts, size)
-        vocabularies.append(vocabulary)
-        known = sum(counts[word] for word in vocabulary.index)
-        stats |= {f"{name} classes": len(vocabulary), f"{name} coverage": round(known / counts.total(), 6)}
-    counted, discarded = [0, 0], {"empty": 0, "too long": 0}
+        counts = count_words(list(paths), f"on the {name} side")
+        vocabularies.append(Vocabulary.from_counts(counts.words, size))
+        coverage[f"{name} coverage"] = counts.coverage(vocabularies[-1])
+    discarded = {"empty": 0, "too long": 0}
     with write_id_directory(directory, FORMAT) as writer:
         for block in _blocks(list(zip(sources, targets, strict=True)), max_length, discarded):
             for side, vocabulary in enumerate(vocabularies):
-                texts = [pair[side] for pair in block]
-                counted[side] += sum(map(len, texts))
-                ids = [vocabulary.ids(text, eos=True) for text in texts]
+                ids = [vocabulary.ids(pair[side], eos=True) for pair in block]
                 writer.append(side, np.concatenate(ids), np.array([len(sentence) for sentence in ids]))
         if not writer.sequences:
             raise InputError(f"{sources[0]}: no sentence pair of at most {max_length} words; increase --max-length")
     by_reason = {f"discarded pairs, {reason}": number for reason, number in discarded.items()}
-    stats = {"pairs": writer.sequences, **by_reason, **stats}
-    description: dict[str, object] = {"format": FORMAT.version, "subwords": UNITS}
-    for side, (name, vocabulary) in enumerate(zip(SIDES, vocabularies, strict=True)):
-        stats |= {f"{name} words": counted[side], f"{name} units": writer.ids(side)}
-        stats[f"{name} unknown units"] = writer.unknown[side]
-        vocabulary.write(directory / f"vocab.{name}.txt")
-        description[f"{name} vocabulary"] = vocabulary.hash()
-    fingerprint = writer.fingerprint(vocabulary.hash() for vocabulary in vocabularies)
-    write_json(directory / FORMAT.json, {**description, **stats, "fingerprint": fingerprint})
-    return stats
+    figures = {"subwords": UNITS, "pairs": writer.sequences, **by_reason, **coverage}
+    return finish_id_directory(directory, FORMAT, writer, vocabularies, figures)
 
 
 def _blocks(
