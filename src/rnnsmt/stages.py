@@ -98,13 +98,13 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "nnjm": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
-        "prepare": Stage(1, "convert a word-aligned bitext into memory-mapped word ids and affiliations"),
+        "prepare": Stage(2, "convert a word-aligned bitext into memory-mapped word ids and affiliations"),
         "train": Stage(1, "train the network on a word-aligned bitext"),
         "perplexity": Stage(1, "compute the perplexity of a bitext under the joint model and a CSLM"),
     },
     "seq2seq": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
-        "prepare": Stage(1, "convert a parallel corpus into memory-mapped ids and vocabularies"),
+        "prepare": Stage(2, "convert a parallel corpus into memory-mapped ids and vocabularies"),
         "train": Stage(1, "train a network on sentence pairs"),
         "translate": Stage(1, "translate a text with a network or an ensemble"),
         "score": Stage(1, "compute the log probability of every line of a translation"),

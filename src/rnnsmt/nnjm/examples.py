@@ -40,7 +40,6 @@ from rnnsmt.networks.data import (
     finish_id_directory,
     write_id_directory,
 )
-from rnnsmt.nnjm.settings import DIRECTION
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, read_aligned_blocks
 
 NO_LINK = -1
@@ -132,7 +131,7 @@ def windows_at(
     return windows
 
 
-FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-2", ("source", "target"), "run `nnjm prepare` again")
+FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-3", ("source", "target"), "run `nnjm prepare` again")
 
 
 class Examples(IdDirectory):
@@ -146,11 +145,6 @@ class Examples(IdDirectory):
     kind = FORMAT
 
     def __post_init__(self) -> None:
-        if (direction := self.stats.get("direction")) != DIRECTION:
-            raise InputError(
-                f"{self.path / FORMAT.json}: has the direction {direction}, but only {DIRECTION} is supported; "
-                f"{FORMAT.remedy}"
-            )
         self.source, self.target = self.sides
         self.source_vocabulary, self.target_vocabulary = self.vocabularies
         self.affiliations = read_array(self.path / "affiliations.npy", np.int32, FORMAT.remedy)
@@ -214,7 +208,6 @@ def prepare_examples(
         if not writer.sequences:
             raise InputError(f"{alignments[0]}: no sentence pair has an alignment link; check the alignment")
     figures: dict[str, object] = {
-        "direction": DIRECTION,
         "pairs": writer.sequences,
         "discarded pairs, without links": discarded,
         "target words with several links": several,

@@ -17,11 +17,6 @@ from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, sett
 
 Activation = Literal["relu", "tanh"]
 
-DIRECTION = "direct"
-"""Direction in the files of examples and of networks: a target word is predicted from a window of the source and from
-the target words before it. Files of version 1.0.0 can have one of the other directions of Devlin et al. (2014, section
-4), which are not supported."""
-
 
 @dataclass(frozen=True)
 class JointSizes(FeedForwardSizes):

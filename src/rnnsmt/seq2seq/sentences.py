@@ -24,10 +24,7 @@ from rnnsmt.networks.data import (
 
 SIDES = ("source", "target")
 
-FORMAT = IdFormat("sentences.json", "rnnsmt-sentences-1", SIDES, "run `seq2seq prepare` again")
-
-UNITS = "none"
-"""Value of ``subwords`` in the JSON file: words. Version 1.0.0 also wrote subwords and position tokens."""
+FORMAT = IdFormat("sentences.json", "rnnsmt-sentences-2", SIDES, "run `seq2seq prepare` again")
 
 BLOCK = 10_000
 """Number of pairs that are written at a time."""
@@ -37,12 +34,6 @@ class SentencePairs(IdDirectory):
     """The sentence pairs of a bitext."""
 
     kind = FORMAT
-
-    def __post_init__(self) -> None:
-        if self.stats.get("subwords", UNITS) != UNITS or "positions" in self.stats:
-            raise InputError(
-                f"{self.path / FORMAT.json}: subwords and position tokens are not supported; {FORMAT.remedy}"
-            )
 
 
 def prepare_sentences(
@@ -80,7 +71,7 @@ def prepare_sentences(
         if not writer.sequences:
             raise InputError(f"{sources[0]}: no sentence pair of at most {max_length} words; increase --max-length")
     by_reason = {f"discarded pairs, {reason}": number for reason, number in discarded.items()}
-    figures = {"subwords": UNITS, "pairs": writer.sequences, **by_reason, **coverage}
+    figures = {"pairs": writer.sequences, **by_reason, **coverage}
     return finish_id_directory(directory, FORMAT, writer, vocabularies, figures)
 
 

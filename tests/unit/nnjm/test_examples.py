@@ -1,11 +1,9 @@
 """Training examples of the joint model, against sentences written out by hand and a plain definition."""
 
-import json
-
 import numpy as np
 import pytest
 
-from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.io import InputError
 from rnnsmt.networks.data import NULL, Vocabulary
 from rnnsmt.nnjm.examples import Examples, prepare_examples
 
@@ -52,16 +50,6 @@ def test_windows_and_histories(directory):
         [nothing, "a", "<unk>", "y", "z"],
         ["b", "</s>", "</s>", "z", "x"],
     ]
-
-
-def test_another_direction_is_refused(directory):
-    """Version 1.0.0 also wrote examples of other directions."""
-    prepare(directory)
-    content = json.loads((directory / "examples/examples.json").read_text())
-    assert content["direction"] == "direct"
-    write_json(directory / "examples/examples.json", {**content, "direction": "inverse-rl"})
-    with pytest.raises(InputError, match=r"examples\.json: has the direction inverse-rl, but only direct is supported"):
-        Examples.open(directory / "examples")
 
 
 def test_text_without_links_is_refused(directory):

@@ -3,7 +3,6 @@
 import gzip
 import json
 import random
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.base.io import InputError, write_json  # noqa: E402
+from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
@@ -73,17 +72,6 @@ def test_long_and_empty_sentences_are_left_out_and_counted(tmp_path: Path) -> No
     assert main([*command.split(), *["--source-vocab-size", "5", "--target-vocab-size", "5", "--max-length", "3"]]) == 0
     stats = json.loads((tmp_path / "out/sentences.json").read_text())
     assert (stats["pairs"], stats["discarded pairs, empty"], stats["discarded pairs, too long"]) == (2, 1, 1)
-
-
-@pytest.mark.parametrize("stored", [{"subwords": "bpe"}, {"positions": True}])
-def test_subwords_and_position_tokens_are_refused(prepared: Path, tmp_path: Path, stored: dict[str, object]) -> None:
-    """Version 1.0.0 also wrote sentences of subwords, and of words with position tokens."""
-    shutil.copytree(prepared, tmp_path / "old")
-    content = json.loads((tmp_path / "old/sentences.json").read_text())
-    assert content["subwords"] == "none"
-    write_json(tmp_path / "old/sentences.json", content | stored)
-    with pytest.raises(InputError, match=r"sentences\.json: subwords and position tokens are not supported; run"):
-        SentencePairs.open(tmp_path / "old")
 
 
 @pytest.mark.parametrize(
