@@ -53,9 +53,8 @@ def prepare_options(parser: argparse.ArgumentParser) -> None:
 def prepare(args: argparse.Namespace) -> dict[str, object]:
     r"""Convert a phrase table into memory-mapped arrays of word ids, with the vocabularies of the training corpus.
 
-    The pairs are in phrase table order. A duplicate pair is an error; the counts of the table are ignored. The
-    vocabulary of a side consists of the most frequent words of that side of the corpus; all other words are mapped to
-    UNK.
+    The pairs are in phrase table order; the counts of the table are ignored. The vocabulary of a side consists of the
+    most frequent words of that side of the corpus; all other words are mapped to UNK.
 
     Example, in the directory of a run of the demo corpus:
 

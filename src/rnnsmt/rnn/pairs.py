@@ -129,52 +129,21 @@ def _id_blocks(table: str, vocabularies: list[Vocabulary], max_length: int) -> I
     for words, vocabulary in zip(known, vocabularies, strict=True):
         words.add([word.encode() for word in vocabulary.index])
     number = 0
-    before = b""
-    seen: set[int] = set()
     for text, bounds, _ in read_phrase_lines(table):
-        lines = len(bounds)
-        new_source, keys = np.empty(lines, np.bool_), np.empty(lines, np.uint64)
-        pair_keys(text, bounds, new_source, keys)
-        # the kernel does not see the last line of the previous block
-        new_source[0] = text[slice(*bounds[0, SOURCE])].tobytes() != before
-        before = text[slice(*bounds[-1, SOURCE])].tobytes()
-        seen, twice = _first_repeated(new_source, keys, seen)
         sides: list[IdsAndLengths] = []
         for side, words, vocabulary in zip((SOURCE, TARGET), known, vocabularies, strict=True):
-            ids, lengths = np.empty(len(text), np.int32), np.empty(lines, np.int64)
+            ids, lengths = np.empty(len(text), np.int32), np.empty(len(bounds), np.int64)
             filled = number_phrases(text, bounds, side, words.table, UNK, vocabulary.eos, ids, lengths)
             sides.append((ids[:filled], lengths))
         longest = np.maximum(sides[0][1], sides[1][1]) - 1
-        long = np.flatnonzero(longest[: twice if twice >= 0 else lines] > max_length)
-        if len(long):
-            name = SIDES[0] if sides[0][1][long[0]] - 1 > max_length else SIDES[1]
-            length = int(sides[SIDES.index(name)][1][long[0]]) - 1
+        if longest.max() > max_length:
+            line = int(np.argmax(longest > max_length))
             raise InputError(
-                f"{table}, line {number + int(long[0]) + 1}: the {name} phrase has {length} words, but the limit is "
-                f"{max_length}; use --max-length {length}, or extract shorter phrases"
+                f"{table}, line {number + line + 1}: has a phrase of {longest[line]} words, but the limit is "
+                f"{max_length}; use --max-length {longest[line]}, or extract shorter phrases"
             )
-        if twice >= 0:
-            raise InputError(f"{table}, line {number + twice + 1}: duplicate phrase pair; create the table again")
-        number += lines
+        number += len(bounds)
         yield sides
-
-
-def _first_repeated(new_source: NDArray[np.bool_], keys: NDArray[np.uint64], seen: set[int]) -> tuple[set[int], int]:
-    """Find the first line that repeats a target of its source phrase; the lines of a source are consecutive.
-
-    Return the target hashes of the last source phrase, and the line, -1 if there is none.
-
-    Args:
-        new_source, keys: [lines], as ``pair_keys`` fills them; targets are compared by their hashes.
-        seen: the target hashes of the source phrase of the previous block's last line.
-    """
-    for line, (new, key) in enumerate(zip(new_source.tolist(), keys.tolist(), strict=True)):
-        if new:
-            seen = set()
-        elif key in seen:
-            return seen, line
-        seen.add(key)
-    return seen, -1
 
 
 FIRST_ID = 2
@@ -222,28 +191,3 @@ def number_phrases(
         filled += 1
         lengths[line] = filled - first
     return filled
-
-
-@kernel()
-def pair_keys(block: Any, bounds: Any, new_source: Any, keys: Any) -> None:
-    """Compute the keys from which ``_first_repeated`` finds duplicate pairs in a sorted table.
-
-    Args:
-        block, bounds: see ``number_phrases``.
-        new_source: bool [lines], filled with whether the source phrase differs from that of the previous line; True for
-            the first line.
-        keys: uint64 [lines], filled with hashes of the target phrases.
-    """
-    for line in range(bounds.shape[0]):
-        keys[line] = hash_bytes(block, bounds[line, TARGET, 0], bounds[line, TARGET, 1])
-        new_source[line] = True
-        if line > 0:
-            current, previous = bounds[line, SOURCE], bounds[line - 1, SOURCE]
-            length = current[1] - current[0]
-            if previous[1] - previous[0] == length:
-                same = True
-                for k in range(length):
-                    if block[current[0] + k] != block[previous[0] + k]:
-                        same = False
-                        break
-                new_source[line] = not same

@@ -85,9 +85,8 @@ def _blocks(path, size):
         ("", "the table is empty"),
         ("a\n", "line 1: 1 field"),
         ("a ||| x ||| 1\n ||| x ||| 1\n", "line 2: the source phrase is empty"),
-        ("a ||| x ||| 1\na ||| x ||| 0.5\n", "line 2: duplicate phrase pair"),
-        (f"a ||| x ||| 1\n{'a ' * 51}||| x ||| 1\n", "line 2: the source phrase has 51 words, but the limit is 50"),
-        (f"a ||| x ||| 1\nb ||| {'x ' * 60}||| 1\n", "line 2: the target phrase has 60 words, but the limit is 50"),
+        (f"a ||| x ||| 1\n{'a ' * 51}||| x ||| 1\n", "line 2: has a phrase of 51 words, but the limit is 50"),
+        (f"a ||| x ||| 1\nb ||| {'x ' * 60}||| 1\n", "line 2: has a phrase of 60 words, but the limit is 50"),
         (b"a ||| \xff ||| 1\n", "not UTF-8"),
     ],
 )
