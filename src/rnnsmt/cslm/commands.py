@@ -1,6 +1,8 @@
 """Commands of the continuous-space language model."""
 
 import argparse
+from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.fields import add_fields
@@ -170,19 +172,14 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
-    from rnnsmt.base.io import atomic_text, read_lines
+    from rnnsmt.base.io import read_lines
     from rnnsmt.base.progress import track
     from rnnsmt.cslm.ngram_scorer import NGramScorer
     from rnnsmt.cslm.text_scores import sentence_scores
+    from rnnsmt.networks.scoring import write_scores
 
     scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
-    number, total = 0, 0.0
-    with atomic_text(args.output) as out:
-        for score in sentence_scores(scorer, track(read_lines(args.input), "scoring")):
-            out.write(f"{score:.6f}\n")
-            number += 1
-            total += score
-    return {"lines": number, "mean score": total / max(number, 1)}
+    return write_scores(args.output, sentence_scores(scorer, track(read_lines(args.input), "scoring")))
 
 
 def rescore_options(parser: argparse.ArgumentParser) -> None:
@@ -199,25 +196,24 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
 
     The feature ``CSLM0= x`` is appended to the features of every hypothesis; x is ln p of the whole translation,
     including ``</s>``. The total score of a hypothesis is not changed: `moses add-feature` writes the moses.ini with
-    the feature, `tuning optimise` determines its weight, and `tuning rerank` selects the best hypotheses with it.
+    the feature, `tuning optimise` determines its weight, and `tuning rerank` selects the best hypotheses with it. The
+    lists of one model are read together, and a translation that several of them have is scored once.
 
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt cslm rescore --model results/cslm/network1/model.safetensors --nbest try/dev.nbest \
             --output try/dev.rescored --unknown class
     """
-    number = len(args.nbest)
-    if len(args.output) != number or len(args.model) not in (1, number):
-        raise InputError(f"{number} --nbest files require {number} --output files, and one or {number} --model files")
+    from rnnsmt.networks.scoring import add_to_nbest, scored_alike
+
+    groups = scored_alike(args.nbest, args.output, model=args.model)
     need_torch()
 
     from rnnsmt.cslm.ngram_scorer import NGramScorer
-    from rnnsmt.cslm.text_scores import add_to_nbest
+    from rnnsmt.cslm.text_scores import scores_of_block
 
-    translations, scorer = 0, None
-    for n, (nbest, output) in enumerate(zip(args.nbest, args.output, strict=True)):
-        model = args.model[n % len(args.model)]
-        if scorer is None or scorer.path != model:
-            scorer = NGramScorer(model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
-        translations += add_to_nbest(scorer, nbest, output)
-    return {"translations": translations}
+    counts: Counter[str] = Counter()
+    for (model,), nbest, outputs in groups:
+        scorer = NGramScorer(model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
+        counts.update(add_to_nbest(partial(scores_of_block, scorer), nbest, outputs, "CSLM0"))
+    return dict(counts)

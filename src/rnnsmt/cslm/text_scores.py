@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, atomic_text, read_lines
+from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.progress import track
 from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.cslm.text import sentence_ngrams
 from rnnsmt.lm.automaton import Automaton, load_automaton, query
-from rnnsmt.moses.nbest import fields_without, with_feature
 from rnnsmt.networks.data import split
+from rnnsmt.networks.scoring import Block
 from rnnsmt.networks.training import perplexity_of
 
 LINES = 2000
@@ -53,25 +53,9 @@ def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float
         yield from np.add.reduceat(scores.astype(np.float64), np.concatenate([[0], ends[:-1]])).tolist()
 
 
-FEATURE = "CSLM0"
-"""Name of the feature in n-best lists."""
-
-
-def add_to_nbest(scorer: NGramScorer, nbest: str, output: str) -> int:
-    """Copy an n-best list with ln p of every translation appended as a feature; return the number of translations."""
-    number, remedy = 0, "use the n-best list written by the decoder"
-    stream = track(read_lines(nbest), "scoring", unit="translations")
-    with atomic_text(output) as out:
-        while block := [
-            fields_without(FEATURE, line, nbest, number + i, remedy) for i, line in enumerate(islice(stream, LINES), 1)
-        ]:
-            number += len(block)
-            scores = sentence_scores(scorer, (fields[1] for fields in block))
-            for fields, score in zip(block, scores, strict=True):
-                out.write(with_feature(fields, FEATURE, score) + "\n")
-        if not number:
-            raise InputError(f"{nbest}: the n-best list is empty")
-    return number
+def scores_of_block(scorer: NGramScorer, block: Block) -> Iterator[float]:
+    """Yield ln p of the translations of some sentences, for ``add_to_nbest``."""
+    return sentence_scores(scorer, (text for _, texts in block for text in texts))
 
 
 def perplexity_report(

@@ -58,18 +58,6 @@ def fields_of(line: str, path: str | Path, number: int) -> list[str]:
     return fields
 
 
-def fields_without(feature: str, line: str, path: str | Path, number: int, remedy: str) -> list[str]:
-    """Return the fields of a line to which a feature will be added.
-
-    Args:
-        remedy: end of the error message for a line that already has it.
-    """
-    fields = fields_of(line, path, number)
-    if f"{feature}=" in fields[2].split():
-        raise InputError(f"{path}, line {number}: already has the feature {feature}; {remedy}")
-    return fields
-
-
 def _unsorted(path: str | Path, number: int, sentence: int, last: int) -> InputError:
     return InputError(
         f"{path}, line {number}: sentence {sentence} follows sentence {last}; sort the list by sentence number"
@@ -85,21 +73,23 @@ def _check_sentence(sentence: int, sentences: int, where: str | Path) -> None:
         )
 
 
-def lines_without(feature: str, path: str | Path, sentences: int, remedy: str) -> Iterator[tuple[int, list[str]]]:
+def lines_without(feature: str, path: str | Path, sentences: int | None) -> Iterator[tuple[int, list[str]]]:
     """Yield sentence and fields of every line of a sorted list to which a feature will be added.
 
     Args:
-        sentences: number of lines of the source text.
-        remedy: see ``fields_without``.
+        sentences: number of lines of the source text, if it is known.
     """
     last = 0
     for number, line in enumerate(read_lines(path), 1):
-        fields = fields_without(feature, line, path, number, remedy)
+        fields = fields_of(line, path, number)
+        if f"{feature}=" in fields[2].split():
+            raise InputError(f"{path}, line {number}: already has the feature {feature}; use the list without it")
         sentence = int(fields[0])
         if sentence < last:
             raise _unsorted(path, number, sentence, last)
         last = sentence
-        _check_sentence(sentence, sentences, f"{path}, line {number}")
+        if sentences is not None:
+            _check_sentence(sentence, sentences, f"{path}, line {number}")
         yield sentence, fields
 
 

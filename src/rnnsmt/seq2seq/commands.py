@@ -1,7 +1,9 @@
 """The commands of sequence to sequence learning."""
 
 import argparse
-from itertools import groupby, product
+from collections import Counter
+from functools import lru_cache, partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.fields import add_fields
@@ -178,21 +180,16 @@ def score(args: argparse.Namespace) -> dict[str, object]:
     """
     need_torch()
 
-    from rnnsmt.base.io import atomic_text, read_parallel
+    from rnnsmt.base.io import read_parallel
     from rnnsmt.base.progress import track
     from rnnsmt.networks.devices import set_up_device
+    from rnnsmt.networks.scoring import write_scores
     from rnnsmt.seq2seq.model import load_ensemble
     from rnnsmt.seq2seq.translation_scores import Scorer, line_scores
 
     setup = set_up_device(args.device, args.threads)
     scorer = Scorer(load_ensemble(args.model, setup.device))
-    number, total = 0, 0.0
-    with atomic_text(args.output) as out:
-        for value in line_scores(scorer, track(read_parallel(args.source, args.target), "scoring")):
-            out.write(f"{value:.6f}\n")
-            number += 1
-            total += value
-    return {"lines": number, "mean score": total / max(number, 1)}
+    return write_scores(args.output, line_scores(scorer, track(read_parallel(args.source, args.target), "scoring")))
 
 
 def rescore_options(parser: argparse.ArgumentParser) -> None:
@@ -223,28 +220,25 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     """
     if not args.feature.isidentifier():
         raise InputError(f"--feature {args.feature}: must be a name such as LSTM0")
-    number = len(args.nbest)
-    if len(args.output) != number:
-        raise InputError(f"got {number} --nbest files but {len(args.output)} --output files; the numbers must be equal")
-    if len(args.source) not in (1, number) or len(args.model) not in (1, number):
-        raise InputError(f"--source and --model: specify one, or one for each of the {number} lists")
+    from rnnsmt.networks.scoring import add_to_nbest, scored_alike
+
+    groups = scored_alike(args.nbest, args.output, model=list(map(tuple, args.model)), source=args.source)
     need_torch()
 
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.search.source_text import read_sentences
     from rnnsmt.seq2seq.model import load_ensemble
-    from rnnsmt.seq2seq.translation_scores import Scorer, add_to_nbest
+    from rnnsmt.seq2seq.translation_scores import Scorer, scores_of_block
 
     setup = set_up_device(args.device, args.threads)
-    alike: dict[tuple[tuple[str, ...], str], list[int]] = {}
-    for n in range(number):
-        alike.setdefault((tuple(args.model[n % len(args.model)]), args.source[n % len(args.source)]), []).append(n)
-    entries = scored = 0
-    for models, same in groupby(sorted(alike), key=lambda key: key[0]):
-        scorer = Scorer(load_ensemble(list(models), setup.device))
-        for key in same:
-            lists = [args.nbest[n] for n in alike[key]]
-            outputs = [args.output[n] for n in alike[key]]
-            figures = add_to_nbest(scorer, read_sentences(key[1]), lists, outputs, args.feature)
-            entries, scored = entries + figures[0], scored + figures[1]
-    return {"translations": entries, "scored": scored}
+
+    @lru_cache(1)  # the groups of an ensemble follow one another
+    def scorer_of(models: tuple[str, ...]) -> Scorer:
+        return Scorer(load_ensemble(list(models), setup.device))
+
+    counts: Counter[str] = Counter()
+    for (models, source), nbest, outputs in groups:
+        sources = read_sentences(source)
+        scores = partial(scores_of_block, scorer_of(models), sources)
+        counts.update(add_to_nbest(scores, nbest, outputs, args.feature, len(sources)))
+    return dict(counts)

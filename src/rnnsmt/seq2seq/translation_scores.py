@@ -4,20 +4,16 @@ The translations of a sentence form a prefix tree (trie) of words. The encoder r
 proceeds from the root to the leaves, all nodes of one depth together, so every distinct prefix is computed once.
 """
 
-import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from itertools import groupby, islice
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, atomic_text, words_of
-from rnnsmt.base.progress import track
-from rnnsmt.moses.nbest import lines_without, with_feature
 from rnnsmt.networks.data import NULL, split
+from rnnsmt.networks.scoring import Block
 from rnnsmt.seq2seq.model import Ids, Steps, TrainedSeq2Seq
 
 NODES = 8192
@@ -133,62 +129,13 @@ def _chunks(lists: Sequence[Sequence[Ids]]) -> Iterator[tuple[int, int]]:
         yield begin, len(lists)
 
 
-SENTENCES = 64
-"""Number of sentences of n-best lists that are read together."""
-
-
-def add_to_nbest(
-    scorer: Scorer, sources: Sequence[str], nbest: Sequence[str], outputs: Sequence[str], feature: str
-) -> tuple[int, int]:
-    """Copy n-best lists of one text with ln p of every translation appended as a feature.
-
-    Several lists, e.g. of several tuning runs, are read in parallel: a translation that occurs in more than one of them
-    is scored once.
-
-    Args:
-        outputs: the output file of each list.
-
-    Returns:
-        The total number of entries, and the number of translations that were scored.
-    """
+def scores_of_block(scorer: Scorer, sources: Sequence[str], block: Block) -> list[float]:
+    """Compute ln p of the translations of some sentences of a text, for ``add_to_nbest``."""
     network = scorer.ensemble[0]
-    entries = [0] * len(nbest)
-    scored = 0
-    streams = [_entries(path, index, len(sources), feature) for index, path in enumerate(nbest)]
-    merged = track(heapq.merge(*streams, key=lambda entry: entry.sentence), "scoring", unit="translations")
-    groups = groupby(merged, key=lambda entry: entry.sentence)
-    with ExitStack() as stack:
-        files = [stack.enter_context(atomic_text(path)) for path in outputs]
-        while block := [(sentence, list(group)) for sentence, group in islice(groups, SENTENCES)]:
-            distinct = [list(dict.fromkeys(entry.text for entry in group)) for _, group in block]
-            ids = [network.source.ids(split(sources[sentence]), eos=True) for sentence, _ in block]
-            lists = [[network.target.ids(split(text), eos=True) for text in texts] for texts in distinct]
-            scores = scorer.score(ids, lists)
-            for (_, group), texts, values in zip(block, distinct, scores, strict=True):
-                score_of = dict(zip(texts, values.tolist(), strict=True))
-                for entry in group:
-                    files[entry.place].write(with_feature(entry.fields, feature, score_of[entry.text]) + "\n")
-                    entries[entry.place] += 1
-                scored += len(texts)
-        for path, number in zip(nbest, entries, strict=True):
-            if not number:
-                raise InputError(f"{path}: the n-best list is empty")
-    return sum(entries), scored
-
-
-class _Entry(NamedTuple):
-    """A line of an n-best list: sentence, index of the list (``place``), fields, and words of the translation."""
-
-    sentence: int
-    place: int
-    fields: list[str]
-    text: str
-
-
-def _entries(path: str, place: int, sentences: int, feature: str) -> Iterator[_Entry]:
-    """Yield the entries of a list, which must be sorted by sentence."""
-    for sentence, fields in lines_without(feature, path, sentences, "choose another --feature"):
-        yield _Entry(sentence, place, fields, " ".join(words_of(fields[1])))
+    ids = [network.source.ids(split(sources[sentence]), eos=True) for sentence, _ in block]
+    lists = [[network.target.ids(split(text), eos=True) for text in texts] for _, texts in block]
+    scores: list[float] = np.concatenate(scorer.score(ids, lists)).tolist()
+    return scores
 
 
 def line_scores(scorer: Scorer, lines: Iterable[tuple[str, ...]]) -> Iterator[float]:

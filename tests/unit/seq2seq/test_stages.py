@@ -278,7 +278,7 @@ def test_even_average_and_none(lists: Path, prepared: Path, weight: int) -> None
         ("--output {0}/a {0}/b", "got 1 --nbest files but 2 --output files"),
         (
             "--source {0}/two.sentences {0}/two.sentences {0}/two.sentences",
-            "--source and --model: specify one, or one for",
+            "--source: specify one, or one for each of the 1 n-best lists",
         ),
         (
             "--nbest {0}/one.nbest {0}/unsorted --output {0}/a {0}/b",

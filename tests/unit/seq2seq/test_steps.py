@@ -1,5 +1,6 @@
 """A network step by step, against its encode and decode; results do not depend on the batch."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +9,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.networks.data import Vocabulary  # noqa: E402
+from rnnsmt.networks.scoring import add_to_nbest  # noqa: E402
 from rnnsmt.networks.softmax import ExactSoftmax  # noqa: E402
 from rnnsmt.seq2seq.decoding import beam_search  # noqa: E402
 from rnnsmt.seq2seq.model import ROWS, Seq2Seq, State, Steps, TrainedSeq2Seq, lstm_units  # noqa: E402  # noqa: E402
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
 from rnnsmt.seq2seq.settings import Seq2SeqSizes  # noqa: E402
-from rnnsmt.seq2seq.translation_scores import Scorer, add_to_nbest  # noqa: E402
+from rnnsmt.seq2seq.translation_scores import Scorer, scores_of_block  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -110,7 +112,7 @@ def test_translations_and_their_scores_have_the_same_bits_in_every_batch(one: Tr
 
 
 def test_rescored_lists_have_the_same_bytes_together_and_alone(one: TrainedSeq2Seq, tmp_path: Path) -> None:
-    scorer, text = Scorer([one]), ["w1 w2 w3", "w4", ""]
+    scores = partial(scores_of_block, Scorer([one]), ["w1 w2 w3", "w4", ""])
     paths = [str(tmp_path / name) for name in ("a", "b", "c")]
     for seed, path in enumerate(paths):
         rows = [
@@ -119,7 +121,7 @@ def test_rescored_lists_have_the_same_bytes_together_and_alone(one: TrainedSeq2S
             for ids in sentences(150, 700, 3, seed)
         ]
         Path(path).write_text("\n".join(rows) + "\n")
-    add_to_nbest(scorer, text, paths, [path + ".together" for path in paths], "LSTM0")
+    add_to_nbest(scores, paths, [path + ".together" for path in paths], "LSTM0")
     for path in paths:
-        add_to_nbest(scorer, text, [path], [path + ".alone"], "LSTM0")
+        add_to_nbest(scores, [path], [path + ".alone"], "LSTM0")
         assert Path(path + ".together").read_bytes() == Path(path + ".alone").read_bytes()
