@@ -141,16 +141,11 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
     need_torch()
 
     from rnnsmt.base.io import write_json
-    from rnnsmt.cslm.text_scores import perplexity_report
+    from rnnsmt.cslm.text_scores import perplexity_report, report_statistics
 
     report = perplexity_report(args.model, args.input, args.lm, args.device, args.threads)
     write_json(args.output, report)
-    stats = {"sentences": report["sentences"], "words": report["words"], "OOV": report["oov"]}
-    for name in ("cslm", "ngram", "mixture"):
-        if name in report:
-            stats[f"{name} perplexity"] = report[name]["perplexity"]
-            stats[f"{name} without OOV"] = report[name]["perplexity_without_oov"]
-    return stats
+    return report_statistics(report)
 
 
 def score_options(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,8 @@ The perplexity is computed for the network and for an n-gram LM, over the same e
 of the network are one class for both.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,13 +28,6 @@ LINES = 2000
 """Number of sentences that are scored together."""
 
 
-def ngram_scores(scorer: NGramScorer, sentences: list[list[str]]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Compute ln p of every word and ``</s>`` of sentences, concatenated; return these scores and the classes."""
-    ids = [scorer.ids(words) for words in sentences]
-    contexts, words = sentence_ngrams(ids, scorer.order - 1, scorer.end)
-    return word_scores(scorer, contexts, words), words
-
-
 def word_scores(scorer: NGramScorer, contexts: NDArray[np.integer], words: NDArray[np.int32]) -> NDArray[np.float32]:
     """Compute ln p of words [N] after contexts [N, C]; each distinct context is computed once."""
     distinct, owner = np.unique(contexts.astype(np.int32), axis=0, return_inverse=True)
@@ -48,7 +42,7 @@ def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float
     """Yield ln p of every line, including ``</s>``, not length-normalised."""
     stream = iter(lines)
     while block := [split(line) for line in islice(stream, LINES)]:
-        scores = ngram_scores(scorer, block)[0]
+        scores = word_scores(scorer, *_ngrams(scorer, block))
         ends = np.cumsum([len(words) + 1 for words in block])
         yield from np.add.reduceat(scores.astype(np.float64), np.concatenate([[0], ends[:-1]])).tolist()
 
@@ -56,6 +50,14 @@ def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float
 def scores_of_block(scorer: NGramScorer, block: Block) -> Iterator[float]:
     """Yield ln p of the translations of some sentences, for ``add_to_nbest``."""
     return sentence_scores(scorer, (text for _, texts in block for text in texts))
+
+
+NGrams = tuple[NDArray[np.integer], NDArray[np.int32]]
+"""Contexts [N, C] and words [N]."""
+
+
+def _ngrams(scorer: NGramScorer, sentences: list[list[str]]) -> NGrams:
+    return sentence_ngrams([scorer.ids(words) for words in sentences], scorer.order - 1, scorer.end)
 
 
 def perplexity_report(
@@ -66,21 +68,13 @@ def perplexity_report(
     lines = [split(line) for path in inputs for line in read_lines(path)]
     if not lines:
         raise InputError(f"{', '.join(inputs)}: contains no lines; the perplexity of an empty text is undefined")
-    log_p, classes = _network_scores(scorer, lines)
-    known = classes != scorer.unknown
-    words = len(classes) - len(lines)
-    report: dict[str, Any] = {
-        "sentences": len(lines),
-        "words": words,
-        "oov": int((~known).sum()),
-        "oov_rate": float((~known).sum() / max(words, 1)),
-        "order": scorer.order,
-        "cslm": perplexities(log_p, known),
-    }
-    if scorer.self_normalised:
-        bare, _ = _network_scores(NGramScorer(model, device, threads, normalize=False), lines)
-        log_sums = bare - log_p
-        report["ln Z"] = {"mean": float(log_sums.mean()), "sd": float(log_sums.std())}
+
+    def ngrams() -> Iterator[NGrams]:
+        for begin in range(0, len(lines), LINES):
+            yield _ngrams(scorer, lines[begin : begin + LINES])
+
+    bare = partial(NGramScorer, model, device, threads, normalize=False)
+    report, log_p, known = network_report("cslm", scorer, bare, ngrams)
     if lm is not None:
         automaton = load_automaton(lm)
         other = event_scores(automaton, lines, scorer.words[2:-1])
@@ -90,15 +84,45 @@ def perplexity_report(
     return report
 
 
-def _network_scores(scorer: NGramScorer, lines: list[list[str]]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Return ln p and class of every word and ``</s>`` of some lines."""
-    blocks = [lines[begin : begin + LINES] for begin in range(0, len(lines), LINES)]
-    blocks_scored = [
-        ngram_scores(scorer, block) for block in track(blocks, "measuring", unit=f"blocks of {LINES} lines")
-    ]
-    return np.concatenate([scores for scores, _ in blocks_scored]).astype(np.float64), np.concatenate(
-        [ids for _, ids in blocks_scored]
-    )
+def network_report(
+    name: str,
+    scorer: NGramScorer,
+    bare: Callable[[], NGramScorer],
+    ngrams: Callable[[], Iterator[NGrams]],
+) -> tuple[dict[str, Any], NDArray[np.float64], NDArray[np.bool_]]:
+    """Compute the perplexity of a text under a network, with the exact softmax.
+
+    Args:
+        name: the name of the network in the report.
+        scorer: the network, whose scores are normalised.
+        bare: function that returns the same network without normalisation.
+        ngrams: function that yields the n-grams of the text, some at a time.
+
+    Returns:
+        The report, ln p of every word and ``</s>``, and whether each is in the shortlist.
+    """
+    log_p, words = ngram_scores(scorer, ngrams())
+    known = words != scorer.unknown
+    sentences, oov = int(np.count_nonzero(words == scorer.end)), int(np.count_nonzero(~known))
+    report: dict[str, Any] = {
+        "sentences": sentences,
+        "words": len(words) - sentences,
+        "oov": oov,
+        "oov_rate": oov / max(len(words) - sentences, 1),
+        "order": scorer.order,
+        name: perplexities(log_p, known),
+    }
+    if scorer.self_normalised:
+        log_sums = ngram_scores(bare(), ngrams())[0] - log_p
+        report["ln Z"] = {"mean": float(log_sums.mean()), "sd": float(log_sums.std())}
+    return report, log_p, known
+
+
+def ngram_scores(scorer: NGramScorer, blocks: Iterable[NGrams]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Compute ln p of all n-grams of some blocks; return it and their words."""
+    scored = [(word_scores(scorer, *block), block[1]) for block in track(blocks, "measuring", unit="blocks")]
+    scores, words = (np.concatenate(parts) for parts in zip(*scored, strict=True))
+    return scores.astype(np.float64), words
 
 
 def perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[str, float]:
@@ -108,6 +132,15 @@ def perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[s
         "perplexity": perplexity_of(log_p.mean()),
         "perplexity_without_oov": perplexity_of(log_p[known].mean()),
     }
+
+
+def report_statistics(report: dict[str, Any]) -> dict[str, object]:
+    """Return the statistics of the command that wrote a report: its numbers and perplexities."""
+    stats: dict[str, object] = {"sentences": report["sentences"], "words": report["words"], "OOV": report["oov"]}
+    for name, entry in report.items():
+        if isinstance(entry, dict) and "perplexity" in entry:
+            stats |= {f"{name} perplexity": entry["perplexity"], f"{name} without OOV": entry["perplexity_without_oov"]}
+    return stats
 
 
 def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]) -> NDArray[np.float64]:

@@ -139,12 +139,9 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
     need_torch()
 
     from rnnsmt.base.io import write_json
+    from rnnsmt.cslm.text_scores import report_statistics
     from rnnsmt.nnjm.scorer import perplexity_report
 
     report = perplexity_report(args.model, args.examples, args.cslm, args.device, args.threads)
     write_json(args.output, report)
-    stats = {"sentences": report["sentences"], "words": report["words"], "OOV": report["oov"]}
-    for name in ("nnjm", "cslm"):
-        if name in report:
-            stats[f"{name} perplexity"] = report[name]["perplexity"]
-    return stats
+    return report_statistics(report)

@@ -1,6 +1,7 @@
 """Probabilities of target words by a trained joint model, and the perplexity of a bitext with links."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,9 @@ import torch
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.progress import track
 from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores
 from rnnsmt.cslm.text import Ids
-from rnnsmt.cslm.text_scores import perplexities, word_scores
+from rnnsmt.cslm.text_scores import NGrams, network_report, ngram_scores, perplexities
 from rnnsmt.networks.data import NULL, UNK, Index
 from rnnsmt.networks.feed_forward import TrainedNetwork
 from rnnsmt.nnjm.examples import Examples, windows_at
@@ -116,34 +116,25 @@ def perplexity_report(
                 f"{directory}: its {side} vocabulary differs from that of {model}; prepare the bitext with the "
                 "vocabulary of the model"
             )
-    words = np.array(examples.target.words)
-    known = words != UNK
-    joint = np.concatenate(
-        [word_scores(scorer, examples.inputs(at, scorer.order, scorer.window), words[at]) for at in _blocks(examples)]
-    )
-    report: dict[str, Any] = {
-        "sentences": len(examples.target.offsets) - 1,
-        "words": len(words) - (len(examples.target.offsets) - 1),
-        "oov": int((~known).sum()),
-        "nnjm": perplexities(joint.astype(np.float64), known),
-    }
-    if scorer.self_normalised:
-        bare = JointScorer(model, device, threads, normalize=False)
-        plain = [word_scores(bare, examples.inputs(at, bare.order, bare.window), words[at]) for at in _blocks(examples)]
-        log_sums = np.concatenate(plain) - joint
-        report["ln Z"] = {"mean": float(log_sums.mean()), "sd": float(log_sums.std())}
+
+    def ngrams() -> Iterator[NGrams]:
+        for places in _blocks(examples):
+            yield examples.inputs(places, scorer.order, scorer.window), np.array(examples.target.words[places])
+
+    bare = partial(JointScorer, model, device, threads, normalize=False)
+    report, _, known = network_report("nnjm", scorer, bare, ngrams)
     if cslm is not None:
         other = NGramScorer(cslm, device, threads, normalize=True)
         if other.vocabulary.hash() != scorer.vocabulary.hash():
             raise InputError(
                 f"{cslm}: its vocabulary differs from that of {model}, so their perplexities cannot be compared"
             )
-        scores = [word_scores(other, examples.history(at, other.order), words[at]) for at in _blocks(examples)]
-        report["cslm"] = perplexities(np.concatenate(scores).astype(np.float64), known)
+        blocks = ((examples.history(at, other.order), np.array(examples.target.words[at])) for at in _blocks(examples))
+        report["cslm"] = perplexities(ngram_scores(other, blocks)[0], known)
     return report
 
 
 def _blocks(examples: Examples) -> Iterator[Index]:
     """Yield the positions of all target words, ``BLOCK`` at a time."""
-    for begin in track(range(0, len(examples), BLOCK), "measuring", unit=f"blocks of {BLOCK} words"):
+    for begin in range(0, len(examples), BLOCK):
         yield np.arange(begin, min(begin + BLOCK, len(examples)))

@@ -18,6 +18,7 @@ from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.model import FORMAT, load_model  # noqa: E402
 from rnnsmt.cslm.ngram_scorer import CUDA_ROWS, ROWS, CudaEngine, NGramScorer  # noqa: E402
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
+from rnnsmt.cslm.text import sentence_ngrams  # noqa: E402
 from rnnsmt.cslm.text_scores import event_scores, ngram_scores  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
 from rnnsmt.moses.ini import CSLM_UNKNOWN  # noqa: E402
@@ -314,7 +315,9 @@ def test_perplexity(files, twin, tmp_path):
         without = math.exp(-sum(others[i] for i in known) / 10)
         assert report["ngram"]["perplexity_without_oov"] == pytest.approx(without, rel=1e-5)
         assert report["cslm"]["perplexity_without_oov"] != report["cslm"]["perplexity"]
-        own, _ = ngram_scores(NGramScorer(files / model, normalize=True), [line.split() for line in lines])
+        scorer = NGramScorer(files / model, normalize=True)
+        ids = [scorer.ids(line.split()) for line in lines]
+        own, _ = ngram_scores(scorer, [sentence_ngrams(ids, scorer.order - 1, scorer.end)])
         mixture = [(math.exp(a) + math.exp(b)) / 2 for a, b in zip(own.tolist(), others, strict=True)]
         assert report["mixture"]["perplexity"] == pytest.approx(math.exp(-np.log(mixture).mean()), rel=1e-5)
         assert ("ln Z" in report) == (model == "bare.safetensors")
