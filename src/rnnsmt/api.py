@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
     from rnnsmt.networks.options import SomeSettings
     from rnnsmt.networks.settings import TrainingSettings
-    from rnnsmt.networks.training import Task
+    from rnnsmt.networks.task import Task
 
 Text = str | Path | Iterable[str]
 """A file with one tokenised sentence per line, or the sentences."""

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from rnnsmt.cslm.settings import CslmSettings, CslmSizes
 from rnnsmt.cslm.text import Text
 from rnnsmt.networks import feed_forward
-from rnnsmt.networks.data import Index, class_counts, draw_held_out
+from rnnsmt.networks.batches import Index, draw_held_out
+from rnnsmt.networks.data import class_counts
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.feed_forward import TrainedNetwork
 from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams

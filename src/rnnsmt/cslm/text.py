@@ -11,16 +11,8 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
 from rnnsmt.base.progress import Meter
-from rnnsmt.networks.data import (
-    NULL,
-    UNK,
-    IdDirectory,
-    IdFormat,
-    Index,
-    Vocabulary,
-    finish_id_directory,
-    write_id_directory,
-)
+from rnnsmt.networks.batches import Index
+from rnnsmt.networks.data import NULL, UNK, IdDirectory, IdFormat, Vocabulary, finish_id_directory, write_id_directory
 
 FORMAT = IdFormat("text.json", "rnnsmt-cslm-text-2", ("",), "run `cslm prepare` again")
 

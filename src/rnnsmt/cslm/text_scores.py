@@ -22,7 +22,7 @@ from rnnsmt.cslm.text import sentence_ngrams
 from rnnsmt.lm.automaton import Automaton, load_automaton, query
 from rnnsmt.networks.data import split
 from rnnsmt.networks.scoring import Block
-from rnnsmt.networks.training import perplexity_of
+from rnnsmt.networks.task import perplexity_of
 
 LINES = 2000
 """Number of sentences that are scored together."""

@@ -17,13 +17,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsmt.networks.data import NULL, UNK, ClassCounts, Index, ShuffledBatches, Vocabulary, unigram_log_p
+from rnnsmt.networks.batches import Index, ShuffledBatches
+from rnnsmt.networks.data import NULL, UNK, ClassCounts, Vocabulary, unigram_log_p
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.draws import DROPOUT_ROWS, ClassSampler
 from rnnsmt.networks.feed_forward import FeedForwardLM, TrainedNetwork, loss_and_gradient, save_model
 from rnnsmt.networks.model_file import ModelFormat
 from rnnsmt.networks.settings import FeedForwardSettings
-from rnnsmt.networks.training import Row, Sums, Task, perplexity_of
+from rnnsmt.networks.task import Row, Sums, Task, perplexity_of
 
 ROWS = 256
 """Number of n-grams that are evaluated at a time."""

@@ -1,7 +1,7 @@
 """Gradients: operations shared by the networks, and the gradient of a minibatch from all its parts.
 
 The gradient of a network is computed by autograd, except where one written by hand is faster: the softmax
-(``softmax_gradient``), gated units and readout of the RNN (``rnn.model``), feed-forward networks (``feed_forward``).
+(``softmax_gradient``), gated units and readout of the RNN (``rnn.steps``), feed-forward networks (``feed_forward``).
 
 For the gradient of a minibatch, the parameters are in one flat tensor. On a CPU, threads share the minibatch. On a GPU,
 the kernels of a small batch take less time than launching them: a graph (``torch.cuda.CUDAGraph``) records the launched

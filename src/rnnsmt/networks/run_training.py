@@ -12,7 +12,7 @@ from rnnsmt.networks.options import SomeSettings, add_device, add_settings, chos
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
-    from rnnsmt.networks.training import Task
+    from rnnsmt.networks.task import Task
 
 RESUMING = """\
 --checkpoint-dir contains the last checkpoint, from which an interrupted run resumes. On a CPU, with the same

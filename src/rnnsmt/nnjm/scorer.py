@@ -13,7 +13,8 @@ from rnnsmt.base.io import InputError
 from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores
 from rnnsmt.cslm.text import Ids
 from rnnsmt.cslm.text_scores import NGrams, network_report, ngram_scores, perplexities
-from rnnsmt.networks.data import NULL, UNK, Index
+from rnnsmt.networks.batches import Index
+from rnnsmt.networks.data import NULL, UNK
 from rnnsmt.networks.feed_forward import TrainedNetwork
 from rnnsmt.nnjm.examples import Examples, windows_at
 from rnnsmt.nnjm.model import load_model

@@ -6,7 +6,8 @@ Whole sentence pairs are held out for validation: examples of one sentence share
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.networks.data import Index, Sequences, class_counts
+from rnnsmt.networks.batches import Index
+from rnnsmt.networks.data import Sequences, class_counts
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams
 from rnnsmt.nnjm.examples import Examples

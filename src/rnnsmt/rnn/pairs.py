@@ -19,11 +19,11 @@ from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner, find, hash_bytes
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
 from rnnsmt.base.progress import Meter
+from rnnsmt.networks.batches import Index
 from rnnsmt.networks.data import (
     UNK,
     IdDirectory,
     IdFormat,
-    Index,
     Sequences,
     Vocabulary,
     check_size,

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import Meter
-from rnnsmt.networks.data import Index
+from rnnsmt.networks.batches import Index
 from rnnsmt.networks.softmax import ExactSoftmax
 from rnnsmt.phrases.filtering import read_kept_lines
 from rnnsmt.rnn.model import RNNEncoderDecoder

@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.data import Index, WindowBatches, class_counts, draw_held_out, unigram_log_p
+from rnnsmt.networks.batches import Index, WindowBatches, draw_held_out
+from rnnsmt.networks.data import class_counts, unigram_log_p
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.draws import DROPOUT_ROWS, ClassSampler
 from rnnsmt.networks.gradients import backpropagate
-from rnnsmt.networks.training import Row, Sums, Task, evenly
+from rnnsmt.networks.task import Row, Sums, Task, evenly
 from rnnsmt.rnn.model import RNNEncoderDecoder, loss_and_gradient, save_model, vocabularies_of
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import RnnSettings

@@ -13,20 +13,13 @@ import torch
 from torch import Tensor
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.data import (
-    NULL,
-    WINDOW,
-    Index,
-    WindowBatches,
-    class_counts,
-    draw_held_out,
-    unigram_log_p,
-)
+from rnnsmt.networks.batches import WINDOW, Index, WindowBatches, draw_held_out
+from rnnsmt.networks.data import NULL, class_counts, unigram_log_p
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.draws import DROPOUT_ROWS, NOTHING_DRAWN, ClassSampler, Draws
 from rnnsmt.networks.gradients import backpropagate
 from rnnsmt.networks.softmax import softmax_gradient
-from rnnsmt.networks.training import Row, Sums, Task, evenly, perplexity_of
+from rnnsmt.networks.task import Row, Sums, Task, evenly, perplexity_of
 from rnnsmt.seq2seq.model import Seq2Seq, save_model
 from rnnsmt.seq2seq.sentences import SentencePairs, as_read, padded
 from rnnsmt.seq2seq.settings import Seq2SeqSettings

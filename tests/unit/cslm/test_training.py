@@ -20,14 +20,8 @@ from rnnsmt.cslm.model import cslm_task, load_model  # noqa: E402
 from rnnsmt.cslm.ngram_scorer import NGramScorer  # noqa: E402
 from rnnsmt.cslm.settings import PRESETS, CslmSettings  # noqa: E402
 from rnnsmt.cslm.text import Text, contexts_at  # noqa: E402
-from rnnsmt.networks.data import (  # noqa: E402
-    NULL,
-    UNK,
-    Vocabulary,
-    class_counts,
-    draw_held_out,
-    unigram_log_p,
-)
+from rnnsmt.networks.batches import draw_held_out  # noqa: E402
+from rnnsmt.networks.data import NULL, UNK, Vocabulary, class_counts, unigram_log_p  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
 from rnnsmt.networks.draws import Draws  # noqa: E402
 from rnnsmt.networks.feed_forward_training import centre  # noqa: E402

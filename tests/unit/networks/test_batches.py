@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rnnsmt.cslm.settings import CslmSettings
-from rnnsmt.networks.data import ShuffledBatches, draw_held_out, permuted
+from rnnsmt.networks.batches import ShuffledBatches, draw_held_out, permuted
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 64, 65, 1000, 40_000])

@@ -8,8 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.networks import data  # noqa: E402
-from rnnsmt.networks.data import Sequences, draw_held_out  # noqa: E402
+from rnnsmt.networks import batches  # noqa: E402
+from rnnsmt.networks.batches import draw_held_out  # noqa: E402
+from rnnsmt.networks.data import Sequences  # noqa: E402
 from rnnsmt.rnn.settings import RnnSettings  # noqa: E402
 from rnnsmt.rnn.training import PairBatches, group_by_length, pair_tensors  # noqa: E402
 
@@ -47,7 +48,7 @@ def epoch_of(stream):
 
 @pytest.mark.parametrize(("n", "batch"), [(1, 4), (50, 7), (1000, 16), (1000, 2000)])
 def test_every_pair_once_an_epoch(monkeypatch, n, batch):
-    monkeypatch.setattr(data, "WINDOW", 256)
+    monkeypatch.setattr(batches, "WINDOW", 256)
     pairs = MadePairs(n)
     out = held_out(n, 10)
     stream = PairBatches(pairs, batch, 3, out)
@@ -68,7 +69,7 @@ def test_every_pair_once_an_epoch(monkeypatch, n, batch):
 
 
 def test_most_minibatches_are_whole(monkeypatch):
-    monkeypatch.setattr(data, "WINDOW", 512)
+    monkeypatch.setattr(batches, "WINDOW", 512)
     pairs = MadePairs(10_000, longest=4)
     found = epoch_of(PairBatches(pairs, 32, 3, held_out(10_000, 100)))
     assert sum(len(index) < 32 for index in found) <= 9  # three lengths on each side
@@ -78,7 +79,7 @@ def test_most_minibatches_are_whole(monkeypatch):
 
 
 def test_a_stream_resumes_where_it_was(monkeypatch):
-    monkeypatch.setattr(data, "WINDOW", 128)
+    monkeypatch.setattr(batches, "WINDOW", 128)
     pairs = MadePairs(700)
 
     def stream():

@@ -1,0 +1,160 @@
+"""The random order of the training examples, and their minibatches.
+
+The random order depends on the seed only, and is never in memory as a whole. ``ShuffledBatches`` are consecutive
+examples of it; ``WindowBatches`` are formed within windows of it.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Index = NDArray[np.int64]
+"""Indices of examples: of phrase or sentence pairs, or of positions in a text."""
+
+WINDOW = 1 << 15
+"""Number of consecutive examples of the random order from which minibatches are formed at a time."""
+
+
+def draw_held_out(n: int, number: int, seed: int) -> Index:
+    """Draw ``number`` of ``n`` examples to be held out from training; return their indices, ascending."""
+    return np.sort(np.random.default_rng([seed, 1]).choice(n, number, replace=False, shuffle=False)).astype(np.int64)
+
+
+def permuted(positions: Index, n: int, key: list[int]) -> Index:
+    """Return the values of a pseudo-random permutation of 0 .. n-1, which ``key`` selects, at some positions.
+
+    A Feistel cipher of four rounds permutes all numbers of an even number of bits, the smallest that holds n-1. A value
+    of n or more is encrypted again until it is below n ("cycle walking"), which leaves a permutation of 0 .. n-1.
+    Nothing of size n is computed or stored.
+    """
+    half = max((max(n - 1, 1).bit_length() + 1) // 2, 1)
+    mask = np.uint64((1 << half) - 1)
+    keys = np.random.SeedSequence(key).generate_state(4, np.uint64)
+    result = positions.astype(np.uint64)
+    outside = np.ones(len(result), bool)
+    while outside.any():
+        left, right = result[outside] >> np.uint64(half), result[outside] & mask
+        for round_key in keys:
+            left, right = right, left ^ (_mixed(right, round_key) & mask)
+        result[outside] = (left << np.uint64(half)) | right
+        outside[outside] = result[outside] >= n
+    return result.astype(np.int64)
+
+
+def _mixed(value: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
+    """Return the round function of the cipher: multiply and shift twice, so that every bit affects every bit."""
+    value = (value ^ key) * np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return value ^ (value >> np.uint64(32))
+
+
+class ShuffledBatches:
+    """An endless sequence of minibatches, as indices of examples: each once per epoch, in random order.
+
+    The order is computed for about ``WINDOW`` examples (complete minibatches) at a time.
+    """
+
+    def __init__(self, n: int, batch: int, seed: int, held_out: Index) -> None:
+        """Begin with the first epoch.
+
+        Args:
+            n: number of examples, for instance the n-grams of a text.
+            batch: number of examples of a minibatch.
+            held_out: indices of the held-out examples, ascending.
+        """
+        self.n, self.batch, self.seed = n - len(held_out), batch, seed
+        # number of examples that are not held out before each held-out one, ascending
+        self._before = held_out - np.arange(len(held_out))
+        self.window = max(WINDOW // batch, 1) * batch
+        self.epoch, self.position = 0, 0
+        self._first = -1
+        self._order = np.zeros(0, np.int64)
+
+    @property
+    def updates(self) -> int:
+        """Return the number of minibatches of an epoch."""
+        return -(-self.n // self.batch)
+
+    def __next__(self) -> Index:
+        """Return the next minibatch, indices of examples; the last one of an epoch may be smaller."""
+        first = self.position - self.position % self.window
+        if first != self._first:
+            positions = np.arange(first, min(first + self.window, self.n))
+            self._order, self._first = permuted(positions, self.n, [self.seed, 2, self.epoch]), first
+        begin = self.position - first
+        places = self._order[begin : begin + self.batch]
+        self.position += len(places)
+        if self.position == self.n:
+            self.epoch, self.position, self._first = self.epoch + 1, 0, -1
+        # the k-th example (0-based) that is not held out follows every held-out example that is preceded by at most k
+        # examples that are not held out
+        return places + np.searchsorted(self._before, places, side="right")
+
+    def state(self) -> dict[str, Any]:
+        """Return the position in the sequence, for a checkpoint."""
+        return {"epoch": self.epoch, "position": self.position}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume at a position that ``state`` returned."""
+        self.epoch, self.position, self._first = state["epoch"], state["position"], -1
+
+
+class WindowBatches(ABC):
+    """An endless sequence of minibatches that are formed from windows of ``WINDOW`` examples of the random order.
+
+    The minibatches of a window are shuffled. Subclasses form them, for instance of examples of equal lengths.
+
+    Attributes:
+        size: number of examples of an epoch.
+        windows: number of windows of an epoch.
+        epoch, window, taken: the position: numbers of epochs, of windows, and of minibatches of the current window.
+    """
+
+    def __init__(self, size: int, seed: int) -> None:
+        """Begin with the first epoch of ``size`` examples."""
+        self.size, self.seed = size, seed
+        self.windows = -(-size // WINDOW)
+        self.epoch, self.window, self.taken = 0, 0, 0
+        self._ready: deque[Index] | None = None
+
+    @abstractmethod
+    def form(self, order: Index) -> list[Index]:
+        """Form the minibatches of the current window, given the numbers of its examples in random order."""
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Index:
+        """Return the next minibatch, indices of examples."""
+        if self._ready is None:
+            self._fill()
+        while not self._ready:
+            self.next_window()
+            self._fill()
+        self.taken += 1
+        return self._ready.popleft()
+
+    def next_window(self) -> None:
+        """Go to the next window, which may be in the next epoch."""
+        self.window, self.taken = self.window + 1, 0
+        if self.window == self.windows:
+            self.epoch, self.window = self.epoch + 1, 0
+
+    def _fill(self) -> None:
+        """Form and shuffle the minibatches of the current window, except the first ``taken`` ones."""
+        positions = np.arange(self.window * WINDOW, min((self.window + 1) * WINDOW, self.size))
+        ready = self.form(permuted(positions, self.size, [self.seed, 2, self.epoch]))
+        order = np.random.default_rng([self.seed, 3, self.epoch, self.window]).permutation(len(ready))
+        self._ready = deque(ready[i] for i in order[self.taken :])
+
+    def state(self) -> dict[str, Any]:
+        """Return the position in the sequence, for a checkpoint."""
+        return {"epoch": self.epoch, "window": self.window, "taken": self.taken}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume at a position that ``state`` returned."""
+        self.epoch, self.window, self.taken = state["epoch"], state["window"], state["taken"]
+        self._ready = None

@@ -1,0 +1,149 @@
+"""What training needs from a network: model, minibatches, gradient, held-out results, files."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Container
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rnnsmt.networks.batches import Index, ShuffledBatches, WindowBatches
+from rnnsmt.networks.devices import DeviceSetup
+from rnnsmt.networks.draws import ClassSampler
+from rnnsmt.networks.settings import TrainingSettings
+
+Row = dict[str, Any]
+"""A row of the learning curve: column -> value."""
+
+
+class Sums:
+    """Counts and sums since the last evaluation.
+
+    Attributes:
+        updates, examples, words: counts.
+        measured: float64 [number + 2], on the device, so that updates do not synchronise with it: the sums that are
+            computed with the gradients, the number of clipped updates, the sum of the gradient norms.
+    """
+
+    def __init__(self, number: int, device: torch.device) -> None:
+        self.updates = self.examples = self.words = 0
+        self.measured = torch.zeros(number + 2, dtype=torch.float64, device=device)
+
+    def add(self, examples: int, words: int, sums: Tensor, clipped: Tensor, norm: Tensor) -> None:
+        """Add one update: its numbers of examples and target words, whether it was clipped, its gradient norm."""
+        self.updates += 1
+        self.examples += examples
+        self.words += words
+        self.measured += torch.cat([sums, torch.stack([clipped.double(), norm.double()])])
+
+
+class Task(ABC):
+    """A network with its training data and settings: everything that ``Training`` does not know.
+
+    The constructor of a subclass sets the attributes without a value.
+
+    Attributes:
+        package: the package whose command ``train`` trains the network.
+        examples: name of the training examples, for the log: pairs, n-grams.
+        model: the network, on the device of ``setup``.
+        batches: the minibatches, as indices of examples.
+        inputs: fingerprint of the data, by the name of the data.
+        total: maximum number of updates.
+        evaluations: numbers of updates after which there is an evaluation.
+        patience: number of evaluations without an improvement after which training stops.
+        kept_by: column of the learning curve that names the kept parameters in the output files.
+        sampler: sampler of the classes of the softmax; None: the sum is over all classes.
+        number_of_sums: number of sums over a minibatch that are computed with its gradient; the first one is -ln p.
+        sum_of_losses: whether the loss of a minibatch is the sum of the losses of its examples instead of their mean.
+        grain: the parts of a minibatch for the threads begin at multiples of this number of examples.
+        same_launches: whether ``loss_and_gradient`` launches the same kernels for all minibatches of one shape.
+    """
+
+    package: str
+    examples: str
+    model: Any
+    batches: ShuffledBatches | WindowBatches
+    inputs: dict[str, str]
+    total: int
+    evaluations: Container[int]
+    patience = math.inf
+    kept_by = "update"
+    sampler: ClassSampler | None = None
+    number_of_sums = 1
+    sum_of_losses = False
+    grain: int
+    same_launches = False
+
+    def __init__(self, settings: TrainingSettings, seed: int, setup: DeviceSetup) -> None:
+        self.settings, self.seed, self.setup = settings, seed, setup
+
+    # an update
+
+    def groups(self, index: Index) -> list[Index]:
+        """Split a minibatch into groups whose gradients are computed one after the other and summed."""
+        return [index]
+
+    @abstractmethod
+    def tensors(self, index: Index, update: int) -> tuple[Tensor, ...]:
+        """Return examples as tensors on the device; the last dimension of each are the examples.
+
+        update: number of updates so far.
+        """
+
+    @abstractmethod
+    def loss_and_gradient(self, model: Any, *batch: Any) -> Tensor:
+        """Fill ``.grad`` of all parameters with the gradient summed over (a part of) a minibatch; return the sums.
+
+        batch: the tensors, and the random draws (``Draws``).
+        """
+
+    @abstractmethod
+    def words(self, index: Index) -> int:
+        """Return the number of words to predict in these examples."""
+
+    # the learning curve
+
+    @abstractmethod
+    def evaluate(self, seen: int, sums: Sums) -> Row:
+        """Return the columns of the network: training results since the last evaluation, and held-out results.
+
+        seen: number of training examples so far.
+        """
+
+    @abstractmethod
+    def quality(self, row: Row) -> float:
+        """Return the held-out result by which the best row is chosen, higher is better; -inf: it is not chosen."""
+
+    @abstractmethod
+    def start_message(self) -> str:
+        """Return the training data and their size, for the log."""
+
+    @abstractmethod
+    def format(self, row: Row) -> str:
+        """Return the columns of ``evaluate`` as text, for the log."""
+
+    # the output files
+
+    @abstractmethod
+    def results(self, history: list[Row], kept_row: Row) -> tuple[dict[str, object], dict[str, object]]:
+        """Return the statistics of the stage, and the entries of the history file on data, device and baselines.
+
+        The model has the kept parameters.
+        """
+
+    @abstractmethod
+    def save_model(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+        """Write the model file. description: settings, seed, kept parameters; stats: statistics of ``results``."""
+
+
+def evenly(total: int, number: int) -> set[int]:
+    """Return the numbers of updates of ``number`` evaluations at equal intervals, the last one at the end."""
+    number = min(number, total)
+    return {round(total * k / number) for k in range(1, number + 1)}
+
+
+def perplexity_of(log_p: float) -> float:
+    """Return the perplexity exp(-log_p) of a mean natural-log probability; at most exp(700), to avoid an overflow."""
+    return math.exp(min(-log_p, 700.0))
