@@ -64,7 +64,6 @@ class NGramScorer:
         setup = set_up_device(device, 1)
         trained = self.load(path, setup.device)
         say(f"{Path(path).name}: computed on {setup}")
-        self.path = path
         self.vocabulary = trained.vocabulary
         self.words = trained.vocabulary.words
         self.context = trained.model.sizes.context

@@ -85,15 +85,9 @@ class Vocabulary:
     """The words of one side; ``len`` is the number of softmax classes, including ids 0, UNK and EOS."""
 
     def __init__(self, words: Iterable[str]) -> None:
-        """Build a vocabulary of distinct words; the first one gets id 2.
-
-        Raises:
-            ValueError: a word occurs twice.
-        """
+        """Build a vocabulary of distinct words; the first one gets id 2."""
         self.words = [FIRST, SECOND, *words, LAST]
         self.index = {word: i for i, word in enumerate(self.words[2:-1], 2)}
-        if len(self.index) != len(self.words) - 3:
-            raise ValueError("a word occurs twice in the vocabulary")
 
     def __len__(self) -> int:
         return len(self.words)
