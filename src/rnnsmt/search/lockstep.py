@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from rnnsmt.search.kernels import stack as kernels
 from rnnsmt.search.kernels.neural_choice import next_stack
+from rnnsmt.search.kernels.neural_store import Store
 from rnnsmt.search.kernels.records import Derivations, Work
 from rnnsmt.search.nbest import Translation
 from rnnsmt.search.sentence_search import LEAST_ROOM, SentenceSearch
@@ -111,18 +112,19 @@ class LockstepSearch:
 
     def _advance(self, under_way: list[_Sentence]) -> None:
         """Fill one stack of every sentence, select the cells of the next stack, and score their n-grams."""
-        self._map(self._next_stack, under_way)
+        stores = tuple(feature.store for feature, _ in self.search.neural)
+        self._map(lambda sentence: self._next_stack(sentence, stores), under_way)
+        asking = [sentence for sentence in under_way if sentence.stack <= sentence.words]
         for index, (feature, text) in enumerate(self.search.neural):
-            for sentence in under_way:
-                if sentence.stack <= sentence.words:
-                    last = sentence.stack == sentence.words
-                    requests, ranked = sentence.chosen[1], self.search.ranked
-                    feature.gather(index, sentence.number, sentence.work, requests, ranked, text, last)
+            feature.reserve(sum(sentence.work.entries.shape[1] for sentence in asking))
+            for sentence in asking:
+                last = sentence.stack == sentence.words
+                requests, ranked = sentence.chosen[1], self.search.ranked
+                feature.gather(index, sentence.number, sentence.work, requests, ranked, text, last)
             feature.answer()
 
-    def _next_stack(self, sentence: _Sentence) -> None:
+    def _next_stack(self, sentence: _Sentence, stores: tuple[Store, ...]) -> None:
         search, spans = self.search, self.search.looked_up.spans[sentence.number]
-        stores = tuple(feature.store for feature, _ in search.neural)
         sentence.chosen = next_stack(
             sentence.stack, sentence.chosen, spans, search.lms, search.several, search.ranked, sentence.work,
             stores, search.constants,

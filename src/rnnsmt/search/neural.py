@@ -140,7 +140,8 @@ class NeuralFeature(ABC):
         """Look up the n-grams of a sentence's requests; new ones are added and wait for ``answer``.
 
         For every request the entries of its n-grams are written to row ``feature`` of ``work.entries``, from ``first``
-        of the request on, and the context after the phrase to row ``feature`` of ``work.end_contexts``.
+        of the request on, and the context after the phrase to row ``feature`` of ``work.end_contexts``. The store
+        must have room for them (``reserve``).
 
         Args:
             feature: number of this feature among those of the search.
@@ -149,7 +150,6 @@ class NeuralFeature(ABC):
             ranked: the options that requests refer to.
             ends: whether the phrases complete the sentence, so ``</s>`` is scored.
         """
-        self.reserve(work.entries.shape[1])
         neural_store.gather(
             sentence, work.phrases[: requests + 1], feature, work.joint_contexts, work.entries[feature],
             work.end_contexts[feature], self.store, text, ranked.row, ends,
