@@ -9,19 +9,18 @@ The likelihood of held-out pairs is computed with the network and with a unigram
 
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.batches import Index, WindowBatches, draw_held_out
-from rnnsmt.networks.data import class_counts, unigram_log_p
-from rnnsmt.networks.devices import DeviceSetup, full_precision
-from rnnsmt.networks.draws import DROPOUT_ROWS, ClassSampler
+from rnnsmt.networks.batches import Index, WindowBatches
+from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.gradients import backpropagate
-from rnnsmt.networks.task import Row, Sums, Task, evenly
+from rnnsmt.networks.pair_training import PairTask
+from rnnsmt.networks.task import Row, Sums, evenly
 from rnnsmt.rnn.model import RNNEncoderDecoder, loss_and_gradient, save_model, vocabularies_of
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import RnnSettings
@@ -90,13 +89,9 @@ class PairBatches(WindowBatches):
 
     def form(self, order: Index) -> list[Index]:
         """Form the minibatches of the current window, and keep the pairs of incomplete ones for the next window."""
-        index = order
-        if len(self.held_out):
-            position = np.minimum(np.searchsorted(self.held_out, index), len(self.held_out) - 1)
-            index = index[self.held_out[position] != index]
         last = self.window + 1 == self.windows
         ready, left = [], [np.zeros(0, np.int64)]
-        index = np.concatenate([self.waiting, index])
+        index = np.concatenate([self.waiting, order[~np.isin(order, self.held_out)]])
         for group in group_by_length(self.pairs, index) if self.same_lengths else [index]:
             whole = len(group) if last else len(group) - len(group) % self.batch
             ready += [group[begin : begin + self.batch] for begin in range(0, whole, self.batch)]
@@ -122,67 +117,29 @@ ROWS = 256
 """Number of pairs that are evaluated at a time."""
 
 
-class Likelihood(NamedTuple):
-    """Mean log p(y | x), natural logarithm, per pair and per target word, with EOS counted as a word."""
-
-    per_pair: float
-    per_word: float
-
-
-class HeldOutPairs:
-    """Held-out pairs, in groups of equal lengths."""
-
-    def __init__(self, pairs: Pairs, index: Index, setup: DeviceSetup) -> None:
-        self.setup = setup
-        groups = group_by_length(pairs, index)
-        pieces = [group[begin : begin + ROWS] for group in groups for begin in range(0, len(group), ROWS)]
-        self.pieces = [pair_tensors(pairs, piece, setup.device) for piece in pieces]
-        self.pairs = len(index)
-        self.words = int(pairs.sides[1].lengths(index).sum())
-
-    @torch.no_grad()
-    def measure(self, model: RNNEncoderDecoder) -> Likelihood:
-        """Compute the likelihood with the network, in float32 regardless of the precision of training."""
-        total = torch.zeros((), dtype=torch.float64, device=self.setup.device)
-        with full_precision():
-            for source, target in self.pieces:
-                lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
-                total += model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).double().sum()
-        value = float(total)
-        return Likelihood(value / max(self.pairs, 1), value / max(self.words, 1))
-
-
-class RnnTask(Task):
+class RnnTask(PairTask):
     """Training of a network on phrase pairs.
 
     Attributes:
-        held_out: indices of the held-out pairs, which are not trained on.
-        validation: the held-out pairs.
-        unigram: mean log p per word of the held-out pairs by a unigram model.
+        validation: the held-out pairs, in groups of equal lengths, as arguments of ``log_probability``.
     """
 
     package = "rnn"
-    examples = "pairs"
     model: RNNEncoderDecoder
     settings: RnnSettings
+    pairs: Pairs
+    batches: PairBatches
 
     def __init__(self, pairs: Pairs, settings: RnnSettings, seed: int, setup: DeviceSetup) -> None:
         """Draw the held-out pairs and create the network."""
-        super().__init__(settings, seed, setup)
-        self.pairs, self.inputs = pairs, {"pairs": pairs.fingerprint}
-        self.held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
-        self.validation = HeldOutPairs(pairs, self.held_out, setup)
-        target = pairs.sides[1]
-        held_out_words = target.joined(self.held_out)
-        counts = class_counts(target.words, len(pairs.vocabularies[1]), held_out_words)
-        self.unigram = unigram_log_p(held_out_words, counts)
+        super().__init__(pairs, "pairs", settings, seed, setup)
+        groups = group_by_length(pairs, self.held_out)
+        pieces = [group[begin : begin + ROWS] for group in groups for begin in range(0, len(group), ROWS)]
+        self.validation = [rows_and_lengths(*pair_tensors(pairs, piece, setup.device)) for piece in pieces]
         same_lengths = settings.batching == "lengths"
-        self.batches: PairBatches = PairBatches(pairs, settings.batch, seed, self.held_out, same_lengths)
-        if settings.sampled_classes:
-            self.sampler = ClassSampler(counts, settings.sampled_classes, seed)
+        self.batches = PairBatches(pairs, settings.batch, seed, self.held_out, same_lengths)
         sizes = settings.sizes(*map(len, pairs.vocabularies))
         self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(setup.device)
-        self.grain = DROPOUT_ROWS if settings.dropout else 1
         # the groups of random minibatches have so many shapes that few graphs would be replayed
         self.same_launches = settings.variant != "supplementary" and same_lengths
         self.sum_of_losses = settings.loss == "sum"
@@ -203,9 +160,6 @@ class RnnTask(Task):
             return supplementary_loss_and_gradient(model, source, target)
         return loss_and_gradient(model, source, target, self.setup.matmul_dtype, draws)
 
-    def words(self, index: Index) -> int:
-        return int(self.pairs.sides[1].lengths(index).sum())
-
     def evaluate(self, seen: int, sums: Sums) -> Row:
         loss = sums.measured[0].item()
         row = {
@@ -214,7 +168,7 @@ class RnnTask(Task):
             "train log p per word": -loss / sums.words,
         }
         if len(self.held_out):
-            found = self.validation.measure(self.model)
+            found = self.likelihood(self.validation)
             row |= {"held-out log p per pair": found.per_pair, "held-out log p per word": found.per_word}
         return row
 
@@ -252,7 +206,12 @@ class RnnTask(Task):
 
 def supplementary_loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor) -> Tensor:
     """Compute ``loss_and_gradient`` by autograd alone, for ``supplementary``, which has no hand-written gradient."""
-    lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
-    loss = -model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum()
+    loss = -model.log_probability(*rows_and_lengths(source, target)).sum()
     backpropagate(loss, torch.ones_like(loss), list(model.parameters()), [])
     return loss.detach().double()
+
+
+def rows_and_lengths(source: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+    """Return pairs of equal lengths, source [N, B] and target [T, B], as arguments of ``log_probability``."""
+    lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
+    return source.t(), lengths[0], target.t(), lengths[1]

@@ -13,13 +13,14 @@ import torch
 from torch import Tensor
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.batches import WINDOW, Index, WindowBatches, draw_held_out
-from rnnsmt.networks.data import NULL, class_counts, unigram_log_p
-from rnnsmt.networks.devices import DeviceSetup, full_precision
-from rnnsmt.networks.draws import DROPOUT_ROWS, NOTHING_DRAWN, ClassSampler, Draws
+from rnnsmt.networks.batches import WINDOW, Index, WindowBatches
+from rnnsmt.networks.data import NULL
+from rnnsmt.networks.devices import DeviceSetup
+from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
 from rnnsmt.networks.gradients import backpropagate
+from rnnsmt.networks.pair_training import PairTask
 from rnnsmt.networks.softmax import softmax_gradient
-from rnnsmt.networks.task import Row, Sums, Task, evenly, perplexity_of
+from rnnsmt.networks.task import Row, Sums, evenly, perplexity_of
 from rnnsmt.seq2seq.model import Seq2Seq, save_model
 from rnnsmt.seq2seq.sentences import SentencePairs, as_read, padded
 from rnnsmt.seq2seq.settings import Seq2SeqSettings
@@ -72,37 +73,29 @@ ROWS = 64
 """Number of held-out pairs that are evaluated at a time."""
 
 
-class Seq2SeqTask(Task):
+class Seq2SeqTask(PairTask):
     """Training of a network on sentence pairs.
 
     Attributes:
-        validation: the held-out pairs.
-        unigram: perplexity of the held-out pairs by a unigram model.
+        validation: the held-out pairs, as arguments of ``log_probability``.
     """
 
     package = "seq2seq"
-    examples = "pairs"
     model: Seq2Seq
     settings: Seq2SeqSettings
+    pairs: SentencePairs
+    batches: SentenceBatches
 
     def __init__(self, pairs: SentencePairs, settings: Seq2SeqSettings, seed: int, setup: DeviceSetup) -> None:
-        """Split the pairs into training and held-out pairs, and create the network."""
+        """Draw the held-out pairs and create the network."""
         # cuDNN copies the weights together, because they are views of the flat tensor of all parameters
         warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk")
-        super().__init__(settings, seed, setup)
-        self.pairs, self.inputs = pairs, {"sentences": pairs.fingerprint}
-        held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
-        self.validation = HeldOutSentences(pairs, held_out, settings.source_order, setup)
-        self.batches: SentenceBatches = SentenceBatches(pairs, settings.batch, seed, held_out)
-        target = pairs.sides[1]
-        held_out_words = target.joined(held_out)
-        counts = class_counts(target.words, len(pairs.vocabularies[1]), held_out_words)
-        self.unigram = perplexity_of(unigram_log_p(held_out_words, counts))
-        if settings.sampled_classes:
-            self.sampler = ClassSampler(counts, settings.sampled_classes, seed)
+        super().__init__(pairs, "sentences", settings, seed, setup)
+        pieces = by_length(pairs, self.held_out, ROWS)
+        self.validation = [pair_tensors(pairs, piece, settings.source_order, setup.device) for piece in pieces]
+        self.batches = SentenceBatches(pairs, settings.batch, seed, self.held_out)
         sizes = settings.sizes(*map(len, pairs.vocabularies))
         self.model = Seq2Seq(sizes, seed, settings.spread).to(setup.device)
-        self.grain = DROPOUT_ROWS if settings.dropout else 1
         self.total = max(round(settings.epochs * self.batches.updates), 1)
         self.evaluations = evenly(self.total, settings.evaluations)
 
@@ -114,39 +107,36 @@ class Seq2SeqTask(Task):
         source, target, draws = batch
         return loss_and_gradient(model, source, target, self.setup.matmul_dtype, draws)
 
-    def words(self, index: Index) -> int:
-        return int(self.pairs.sides[1].lengths(index).sum())
-
     def evaluate(self, seen: int, sums: Sums) -> Row:
         row = {
             "epoch": round(seen / self.batches.size, 4),
             "train perplexity": perplexity_of(-sums.measured[0].item() / sums.words),
         }
-        if self.validation.pairs:
-            row["held-out perplexity"] = perplexity_of(self.validation.measure(self.model))
+        if len(self.held_out):
+            row["held-out perplexity"] = perplexity_of(self.likelihood(self.validation).per_word)
         return row
 
     def quality(self, row: Row) -> float:
         return -row.get("held-out perplexity", math.inf) if self.settings.keep == "best" else -math.inf
 
     def start_message(self) -> str:
-        return f"{len(self.pairs):,} pairs of words, {self.validation.pairs:,} of them held out"
+        return f"{len(self.pairs):,} sentence pairs, {len(self.held_out):,} of them held out"
 
     def format(self, row: Row) -> str:
         text = f"epoch {row['epoch']}: training perplexity {row['train perplexity']:.2f}"
         if "held-out perplexity" in row:
-            text += f", held-out {row['held-out perplexity']:.2f} (unigram model {self.unigram:.0f})"
+            text += f", held-out {row['held-out perplexity']:.2f} (unigram model {perplexity_of(self.unigram):.0f})"
         return text
 
     def results(self, history: list[Row], kept_row: Row) -> tuple[dict[str, object], dict[str, object]]:
         stats: dict[str, object] = {"updates": history[-1]["update"], "pairs seen": history[-1]["pairs"]}
         entries: dict[str, object] = {
-            "held-out words": self.validation.words,
-            "held-out pairs": self.validation.pairs,
+            "held-out words": self.held_out_words,
+            "held-out pairs": len(self.held_out),
             "computed on": self.setup.describe(),
         }
-        if self.validation.pairs:
-            unigram = {"unigram perplexity": self.unigram}
+        if len(self.held_out):
+            unigram = {"unigram perplexity": perplexity_of(self.unigram)}
             return stats | {"held-out perplexity": kept_row["held-out perplexity"]} | unigram, entries | unigram
         return stats, entries
 
@@ -181,26 +171,3 @@ def loss_and_gradient(
     layers = [parameter for parameter in model.parameters() if parameter not in {model.W_o, model.b_o}]
     backpropagate(states, d_states, layers, [])
     return sums.loss
-
-
-class HeldOutSentences:
-    """Held-out sentence pairs.
-
-    Attributes:
-        pairs: number of pairs.
-        words: number of target words, including EOS.
-    """
-
-    def __init__(self, pairs: SentencePairs, index: Index, order: str, setup: DeviceSetup) -> None:
-        self.setup, self.pairs = setup, len(index)
-        self.pieces = [pair_tensors(pairs, piece, order, setup.device) for piece in by_length(pairs, index, ROWS)]
-        self.words = len(pairs.sides[1].joined(index))
-
-    @torch.no_grad()
-    def measure(self, model: Seq2Seq) -> float:
-        """Compute the mean ln p per word, including EOS, in float32 regardless of the precision of training."""
-        total = torch.zeros((), dtype=torch.float64, device=self.setup.device)
-        with full_precision():
-            for source, target in self.pieces:
-                total += model.log_probability(source, target).double().sum()
-        return float(total) / max(self.words, 1)
