@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 from rnnsmt.base.fields import add_fields
 from rnnsmt.base.io import InputError
-from rnnsmt.config.sections import Rnn
+from rnnsmt.config.sections import Cslm, Rnn
 from rnnsmt.cslm.settings import PRESETS, CslmSettings
 from rnnsmt.networks.options import (
     add_description,
     add_device,
-    add_scoring,
     need_torch,
-    normalize_of,
     print_description,
 )
 from rnnsmt.networks.run_training import add_training, run_training
 
 if TYPE_CHECKING:
+    from rnnsmt.cslm.ngram_scorer import NGramScorer
     from rnnsmt.networks.devices import DeviceSetup
     from rnnsmt.networks.feed_forward_training import FeedForwardTask
 
@@ -148,11 +147,32 @@ def perplexity(args: argparse.Namespace) -> dict[str, object]:
     return report_statistics(report)
 
 
+def _add_scoring(parser: argparse.ArgumentParser) -> None:
+    """Add ``--normalize``, ``--unknown``, ``--device``, ``--threads``: arguments of ``NGramScorer``."""
+    parser.add_argument(
+        "--normalize",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="softmax normalisation; yes: exact sum over all classes; no: unnormalised logit; auto: no for "
+        "self-normalised models, else yes",
+    )
+    add_fields(parser, Cslm, "unknown", default="class")
+    add_device(parser)
+
+
+def _scorer_of(model: str, args: argparse.Namespace) -> "NGramScorer":
+    """Read a model for scoring with the options of ``_add_scoring``."""
+    from rnnsmt.cslm.ngram_scorer import NGramScorer
+
+    normalize = {"auto": None, "yes": True, "no": False}[args.normalize]
+    return NGramScorer(model, args.device, args.threads, normalize, unknown_score=args.unknown)
+
+
 def score_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", required=True, metavar="FILE", help="tokenised text, one sentence per line")
     parser.add_argument("--output", required=True, metavar="FILE", help="output file: log probabilities, one per line")
     parser.add_argument("--model", required=True, metavar="FILE", help="model file written by `cslm train`")
-    add_scoring(parser)
+    _add_scoring(parser)
 
 
 def score(args: argparse.Namespace) -> dict[str, object]:
@@ -169,11 +189,10 @@ def score(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.base.io import read_lines
     from rnnsmt.base.progress import track
-    from rnnsmt.cslm.ngram_scorer import NGramScorer
     from rnnsmt.cslm.text_scores import sentence_scores
     from rnnsmt.networks.scoring import write_scores
 
-    scorer = NGramScorer(args.model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
+    scorer = _scorer_of(args.model, args)
     return write_scores(args.output, sentence_scores(scorer, track(read_lines(args.input), "scoring")))
 
 
@@ -183,7 +202,7 @@ def rescore_options(parser: argparse.ArgumentParser) -> None:
         help="model file written by `cslm train`; one model for all n-best lists, or one for each list")  # fmt: skip
     add("--nbest", required=True, nargs="+", metavar="FILE", help="n-best lists in Moses format")
     add("--output", required=True, nargs="+", metavar="FILE", help="output files, one for each n-best list")
-    add_scoring(parser)
+    _add_scoring(parser)
 
 
 def rescore(args: argparse.Namespace) -> dict[str, object]:
@@ -204,11 +223,10 @@ def rescore(args: argparse.Namespace) -> dict[str, object]:
     groups = scored_alike(args.nbest, args.output, model=args.model)
     need_torch()
 
-    from rnnsmt.cslm.ngram_scorer import NGramScorer
     from rnnsmt.cslm.text_scores import scores_of_block
 
     counts: Counter[str] = Counter()
     for (model,), nbest, outputs in groups:
-        scorer = NGramScorer(model, args.device, args.threads, normalize_of(args), unknown_score=args.unknown)
-        counts.update(add_to_nbest(partial(scores_of_block, scorer), nbest, outputs, "CSLM0"))
+        scores = partial(scores_of_block, _scorer_of(model, args))
+        counts.update(add_to_nbest(scores, nbest, outputs, "CSLM0"))
     return dict(counts)

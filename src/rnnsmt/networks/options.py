@@ -1,4 +1,4 @@
-"""Options that the commands of all networks share: device, training settings, scoring; does not import torch."""
+"""Options that the commands of all networks share: device, training settings; does not import torch."""
 
 import argparse
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from rnnsmt.base.fields import add_fields, checked, fields_of
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import MAX_INT, add_threads, integer_between, option
-from rnnsmt.config.sections import Cslm, Rnn
+from rnnsmt.config.sections import Rnn
 from rnnsmt.networks.settings import NetworkSizes, TrainingSettings
 
 SomeSettings = TypeVar("SomeSettings", bound=TrainingSettings)
@@ -103,21 +103,3 @@ def _table(sizes: NetworkSizes) -> str:
         lines += [f"    {symbol:26} {number:>12,}" for symbol, number in symbols.items()]
     lines.append(f"{'all parameters':30} {sizes.count():>12,}")
     return "\n".join(lines)
-
-
-def add_scoring(parser: argparse.ArgumentParser) -> None:
-    """Add ``--normalize``, ``--unknown``, ``--device``, ``--threads``: arguments of ``NGramScorer``."""
-    parser.add_argument(
-        "--normalize",
-        choices=("auto", "yes", "no"),
-        default="auto",
-        help="softmax normalisation; yes: exact sum over all classes; no: unnormalised logit; auto: no for "
-        "self-normalised models, else yes",
-    )
-    add_fields(parser, Cslm, "unknown", default="class")
-    add_device(parser)
-
-
-def normalize_of(args: argparse.Namespace) -> bool | None:
-    """Return ``--normalize`` as the argument ``normalize`` of ``NGramScorer``: None for auto."""
-    return {"auto": None, "yes": True, "no": False}[args.normalize]
