@@ -82,7 +82,7 @@ def _draw(
     alive = torch.ones(len(uniform), dtype=torch.bool, device=device)
     states, previous = context.state, None
     for k in range(uniform.shape[1]):
-        scores = _log_softmax(model, states, previous, context.readout)
+        scores = torch.log_softmax(model.logits(states, previous, context.readout).double(), 1)
         shares = scores.exp()
         shares[:, 0] = 0
         shares = shares.cumsum(1)
@@ -187,8 +187,3 @@ def _context(model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]]) -> 
     for i, source in enumerate(sources):
         padded[i, : len(source)] = torch.from_numpy(np.asarray(source, np.int64))
     return model.decoder_context(model.encode(padded.to(device), lengths.to(device))), device
-
-
-def _log_softmax(model: RNNEncoderDecoder, states: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
-    """Compute log p of every next word, float64 [R, V]."""
-    return torch.log_softmax(model.logits(states, previous, readout).double(), 1)

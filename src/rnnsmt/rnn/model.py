@@ -302,24 +302,19 @@ def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RN
 
 
 def vocabularies_of(pairs: Pairs) -> dict[str, str]:
-    """Return the hashes of both vocabularies, with which ``check_vocabularies`` matches a model to its pairs."""
+    """Return the hashes of both vocabularies, with which ``load_model_of`` matches a model to its pairs."""
     source, target = pairs.vocabularies
     return {"source vocabulary": source.hash(), "target vocabulary": target.hash()}
 
 
-def check_vocabularies(path: str | Path, meta: dict[str, Any], pairs: Pairs) -> None:
-    """Check that network and pairs were created with the same vocabularies."""
+def load_model_of(pairs: Pairs, path: str | Path, setup: DeviceSetup) -> RNNEncoderDecoder:
+    """Read a network that was trained with the vocabularies of ``pairs``, and write its device to the log."""
+    model, meta = load_model(path, setup.device)
     for name, value in vocabularies_of(pairs).items():
         if meta.get(name) != value:
             raise InputError(
                 f"{path} and {pairs.path} do not match: their {name} differs; "
                 "train the network on these pairs, or use the pairs that it was trained on"
             )
-
-
-def load_model_of(pairs: Pairs, path: str | Path, setup: DeviceSetup) -> RNNEncoderDecoder:
-    """Read a network that was trained with the vocabularies of ``pairs``, and write its device to the log."""
-    model, meta = load_model(path, setup.device)
-    check_vocabularies(path, meta, pairs)
     say(f"{Path(path).name}: computed on {setup}")
     return model

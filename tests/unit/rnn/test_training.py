@@ -30,8 +30,8 @@ from rnnsmt.networks.training import Training, learning_rate, make_optimiser  # 
 from rnnsmt.rnn.model import (  # noqa: E402
     FORMAT,
     RNNEncoderDecoder,
-    check_vocabularies,
     load_model,
+    load_model_of,
     save_model,
     vocabularies_of,
 )
@@ -111,7 +111,7 @@ def test_learns_the_toy_language(directory, tmp_path, capfd, device):
 
     model, meta = load_model(tmp_path / "m.safetensors")
     pairs = Pairs.open(directory / "pairs")
-    check_vocabularies(tmp_path / "m.safetensors", meta, pairs)
+    load_model_of(pairs, tmp_path / "m.safetensors", CPU)
     assert (meta["kept update"], meta["settings"]["hidden"]) == (600, 16)
     source, target = pairs.vocabularies
 
@@ -527,10 +527,11 @@ def test_no_gpu(monkeypatch):
 
 def test_models_and_pairs_that_do_not_belong_together(directory, tmp_path, pairs):
     assert main(command_line(directory, tmp_path, "--updates", "2")) == 0
-    meta = load_model(tmp_path / "m.safetensors")[1]
+    model, meta = load_model(tmp_path / "m.safetensors")
     assert vocabularies_of(pairs).items() <= meta.items()
+    save_model(tmp_path / "other.safetensors", model, {**meta, "target vocabulary": "other"})
     with pytest.raises(InputError, match="do not match: their target vocabulary differs"):
-        check_vocabularies(tmp_path / "m.safetensors", {**meta, "target vocabulary": "other"}, pairs)
+        load_model_of(pairs, tmp_path / "other.safetensors", CPU)
 
 
 def test_a_file_holds_the_whole_network(tmp_path):
