@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from select import select
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.fields import add_fields
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 EXAMPLES, MAX_EXAMPLE = 4, 150
 """Number of examples of a system, and their maximum length in characters."""
 
-MOST_WAITING = 256
-"""Maximum number of lines of a pipe that are translated together."""
+BLOCK = 1 << 15
+"""Maximum number of bytes of a pipe whose lines are translated together."""
 
 MOST_BYTES = 1_000_000
 """Maximum length of a line of a pipe, in bytes."""
@@ -190,31 +189,24 @@ def _answer(system: "System", args: argparse.Namespace) -> int:
 
 
 def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
-    """Yield the lines of standard input as they arrive: all that are available, at most ``MOST_WAITING`` at a time.
+    """Yield the lines of standard input as they arrive: those that are available, ``BLOCK`` bytes of them at most.
 
     prompt: printed to stderr before waiting for input.
     """
-    descriptor, number, ended = sys.stdin.fileno(), 0, False
-    lines = [b""]  # the last one may be incomplete
-    while not ended or len(lines) > 1:
-        while not ended and (len(lines) == 1 or (len(lines) <= MOST_WAITING and select([descriptor], [], [], 0)[0])):
-            if prompt and len(lines) == 1:
-                print(prompt, end="", file=sys.stderr, flush=True)
-            piece = os.read(descriptor, 1 << 16)
-            ended = not piece
-            lines[-1:] = (lines[-1] + piece).split(b"\n")
-            if len(lines[-1]) > MOST_BYTES:
-                raise InputError(
-                    f"standard input, line {number + len(lines)}: longer than {MOST_BYTES:,} bytes; split it"
-                )
-            if ended and lines[-1]:
-                lines.append(b"")  # the last line has no newline
-        chosen = lines[:-1][:MOST_WAITING]
-        del lines[: len(chosen)]
-        texts = []
-        for line in chosen:
-            number += 1
-            texts.append(decoded(line, "standard input", number))
+    number, rest, ended = 0, b"", False
+    while not ended:
+        print(prompt, end="", file=sys.stderr, flush=True)
+        block = sys.stdin.buffer.read1(BLOCK)
+        ended = not block
+        *lines, rest = (rest + block).split(b"\n")
+        if ended and rest:  # the last line has no newline
+            lines.append(rest)
+        if len(rest) > MOST_BYTES:
+            raise InputError(
+                f"standard input, line {number + len(lines) + 1}: longer than {MOST_BYTES:,} bytes; split it"
+            )
+        texts = [decoded(line, "standard input", number + k) for k, line in enumerate(lines, 1)]
+        number += len(lines)
         if texts:
             yield texts
 

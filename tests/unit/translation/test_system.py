@@ -123,10 +123,10 @@ def pipe(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
 
 @pytest.mark.parametrize("end", [b"", b"\n"])
 def test_lines_of_a_pipe_are_answered_as_they_come(monkeypatch, end):
-    pipe(monkeypatch, b"\n".join(f"{number}".encode() for number in range(1000)) + end)
+    pipe(monkeypatch, b"\n".join(f"{number}".encode() for number in range(9000)) + end)
     found = list(commands.waiting_lines())
-    assert [text for texts in found for text in texts] == [str(number) for number in range(1000)]
-    assert max(map(len, found)) <= commands.MOST_WAITING
+    assert [text for texts in found for text in texts] == [str(number) for number in range(9000)]
+    assert max(sum(map(len, texts)) for texts in found) <= commands.BLOCK
     pipe(monkeypatch, b"")
     assert list(commands.waiting_lines()) == []
     pipe(monkeypatch, b"\n\na")
