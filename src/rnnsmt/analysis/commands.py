@@ -261,11 +261,9 @@ def phrase_examples(args: argparse.Namespace) -> dict[str, object]:
         args.phrase_table, args.scores, [*frequent, *rare], model, pairs.vocabularies,
         top=args.top, draws=args.draws, seed=args.seed,
     )  # fmt: skip
-    groups = listed[: len(frequent)], listed[len(frequent) :]
-    write_json(args.output_json, examples.content(*groups))
-    write_page(
-        args.output_md, "rnnsmt.analysis", "phrase-examples.md.j2", frequent=groups[0], rare=groups[1], draws=args.draws
-    )
+    groups = {"frequent": listed[: len(frequent)], "rare": listed[len(frequent) :]}
+    write_json(args.output_json, {name: [example._asdict() for example in group] for name, group in groups.items()})
+    write_page(args.output_md, "rnnsmt.analysis", "phrase-examples.md.j2", **groups, draws=args.draws)
     return {"frequent": len(frequent), "rare": len(rare)}
 
 

@@ -39,6 +39,33 @@ LONGEST = 30
 FREQUENT, RARE = 0.99, 0.1
 """Quantiles of the counts: frequent phrases are in the top 1 %, rare phrases in the bottom 10 %."""
 
+# Reading
+
+
+def _lines(table: str | Path) -> Iterator[PhraseLines]:
+    """Yield the lines of a table in blocks, showing progress."""
+    meter = Meter(f"reading {Path(table).name}")
+    for lines in read_phrase_lines(table):
+        yield lines
+        meter.add(len(lines.bounds))
+
+
+def _entries(table: str | Path, column: ScoreColumn, wanted: NDArray[np.int64]) -> dict[int, PhraseEntry]:
+    """Return the entries of some lines (0-based, ascending) by line, if every line of the table has a score."""
+    entries: dict[int, PhraseEntry] = {}
+    begin = 0
+    for lines in _lines(table):
+        end = begin + len(lines.bounds)
+        inside = wanted[slice(*np.searchsorted(wanted, (begin, end)))]
+        entries |= {index: lines.entry(index - begin) for index in inside.tolist()}
+        begin = end
+    if begin != len(column):
+        raise InputError(
+            f"{column.name}: {len(column)} scores, but {table} has {begin} lines; score this table with `rnn score`"
+        )
+    return entries
+
+
 # Sample with scores of both models
 
 
@@ -72,17 +99,8 @@ def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> Phra
         )
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.choice(total, min(size, total), replace=False))
-    sampled: list[tuple[float, float]] = []
-    begin = 0
-    for lines in read_phrase_lines(table):
-        end = begin + len(lines.bounds)
-        inside = chosen[slice(*np.searchsorted(chosen, (begin, end)))]
-        sampled += [_direct(lines.entry(k - begin), table, k + 1) for k in inside.tolist()]
-        begin = end
-    if begin != total:
-        raise InputError(
-            f"{column.name}: {total} scores, but {table} has {begin} lines; score this table with `rnn score`"
-        )
+    entries = _entries(table, column, chosen)
+    sampled = [_direct(entry, table, index + 1) for index, entry in entries.items()]
     probabilities, counts = np.array(sampled).T
     logs = np.log(np.maximum(probabilities, np.exp(-100.0)))  # the table may contain 0
     return PhraseSample(logs, np.log(column.probabilities(chosen)), np.maximum(counts, 1.0), total)
@@ -233,18 +251,8 @@ def examples_of(
     from rnnsmt.rnn.generation import sample_targets
 
     wanted = np.array(sorted({line for phrase in chosen for line in range(phrase.begin, phrase.end)}), np.int64)
-    entry_of: dict[int, PhraseEntry] = {}
-    total = 0
-    for lines in _lines(table):
-        end = total + len(lines.bounds)
-        inside = wanted[slice(*np.searchsorted(wanted, (total, end)))]
-        entry_of |= {number: lines.entry(number - total) for number in inside.tolist()}
-        total = end
     column = ScoreColumn(scores)
-    if len(column) != total:
-        raise InputError(
-            f"{column.name}: {len(column)} scores, but {table} has {total} lines; score this table with `rnn score`"
-        )
+    entry_of = _entries(table, column, wanted)
     sources = [vocabularies[0].ids(words_of(entry_of[phrase.begin].source), eos=True) for phrase in chosen]
     drawn = sample_targets(model, sources, draws, seed, LONGEST)
     examples = []
@@ -270,16 +278,3 @@ def examples_of(
 def _best(names: Sequence[str], scores: NDArray[np.float64], top: int) -> list[tuple[str, float]]:
     order = np.argsort(-scores, kind="stable")[:top]
     return [(names[index], float(scores[index])) for index in order]
-
-
-def _lines(table: str | Path) -> Iterator[PhraseLines]:
-    """Yield the lines of a table in blocks, showing progress."""
-    meter = Meter(f"reading {Path(table).name}")
-    for lines in read_phrase_lines(table):
-        yield lines
-        meter.add(len(lines.bounds))
-
-
-def content(frequent: Sequence[Example], rare: Sequence[Example]) -> dict[str, Any]:
-    """Return both tables for JSON."""
-    return {"frequent": [example._asdict() for example in frequent], "rare": [example._asdict() for example in rare]}
