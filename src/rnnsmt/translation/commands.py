@@ -196,7 +196,7 @@ def waiting_lines(prompt: str = "") -> Iterator[list[str]]:
     number, rest, ended = 0, b"", False
     while not ended:
         print(prompt, end="", file=sys.stderr, flush=True)
-        block = sys.stdin.buffer.read1(BLOCK)
+        block = os.read(sys.stdin.fileno(), BLOCK)
         ended = not block
         *lines, rest = (rest + block).split(b"\n")
         if ended and rest:  # the last line has no newline
