@@ -22,6 +22,7 @@ from rnnsmt.search.model import SearchModel, kinds_of_features, load_model, sum_
 from rnnsmt.search.nbest import Translation
 from rnnsmt.search.neural import JointFeature
 from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.phrase_pairs import TranslationOptions
 from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.source_text import MAX_WORDS
 from rnnsmt.search.translation_options import look_up
@@ -194,7 +195,7 @@ class System:
         Args:
             first: number of the first segment, for error messages.
         """
-        return [self._detokenize(translation.text) for translation in self._search(self.prepare(texts, first))]
+        return [self._detokenize(translation.text) for translation in self._search(self.prepare(texts, first))[1]]
 
     def nbest(self, text: str, n: int, first: int = 1) -> list[ExplainedTranslation]:
         """Return the n best distinct translations of a raw segment, best first.
@@ -207,7 +208,8 @@ class System:
         """
         if n < 1:
             raise InputError(f"n {n}: must be at least 1")
-        entries = self._search(self.prepare([text], first), n)[0].nbest
+        _, (translation,) = self._search(self.prepare([text], first), n)
+        entries = translation.nbest
         return [
             self._hypothesis(*entry)
             for entry in zip(entries.texts, entries.scores.tolist(), entries.features, entries.phrases, strict=True)
@@ -231,13 +233,13 @@ class System:
             first: number of the first segment, for error messages.
         """
         sentences = self.prepare(texts, first)
-        search = self._searched(sentences, 0)
+        search, results = self._search(sentences)
         return [
             (
                 self._hypothesis(translation.text, translation.score, translation.features, translation.phrases),
                 self._phrases(search, number, sentence, translation, runners_up),
             )
-            for number, (sentence, translation) in enumerate(zip(sentences, self._counted(search), strict=True))
+            for number, (sentence, translation) in enumerate(zip(sentences, results, strict=True))
         ]
 
     def score(self, source: str, target: str) -> float:
@@ -265,16 +267,8 @@ class System:
         vectors: NDArray[np.float32] = c[0].numpy()
         return vectors
 
-    def _search(self, sentences: list[str], nbest: int = 0) -> list[Translation]:
-        return self._counted(self._searched(sentences, nbest))
-
-    def _counted(self, search: SentenceSearch) -> list[Translation]:
-        results = list(translations(search))
-        self.words += sum(map(len, search.looked_up.spans))
-        self.unknown += sum(result.unknown for result in results)
-        return results
-
-    def _searched(self, sentences: list[str], nbest: int) -> SentenceSearch:
+    def _search(self, sentences: list[str], nbest: int = 0) -> tuple[SentenceSearch, list[Translation]]:
+        """Translate prepared segments; return the search, which has the options of the sentences, and the results."""
         description = self.description
         options = SearchOptions(
             description.pop_limit,
@@ -283,7 +277,11 @@ class System:
             nbest=nbest,
             cslm_cells=description.cslm_cells,
         )
-        return SentenceSearch(self.model, look_up(self.model, sentences), self.weights, options)
+        search = SentenceSearch(self.model, look_up(self.model, sentences), self.weights, options)
+        results = list(translations(search))
+        self.words += sum(map(len, search.looked_up.spans))
+        self.unknown += sum(result.unknown for result in results)
+        return search, results
 
     def _hypothesis(
         self, tokens: str, score: float, features: NDArray[np.float64], phrases: list[tuple[int, int, int]]
@@ -301,45 +299,41 @@ class System:
             number: index of the sentence in the search.
         """
         looked_up, ranked = search.looked_up, search.ranked
-        evidence = self._evidence(search, number, sentence, translation)
+        options: list[dict[str, int]] = []  # of every phrase: targets with their rows, the best estimate first
+        for first, last, _ in translation.phrases:
+            source = int(looked_up.spans[number][first, last - first])
+            rows = ranked.row[ranked.first[source] : ranked.first[source + 1]].tolist()
+            options.append({looked_up.target_text(row): row for row in rows})
+        pairs = phrase_pairs(sentence, translation.text, translation.phrases)
+        chosen = [targets[text] for targets, (_, text) in zip(options, pairs, strict=True)]
+        evidence = self._evidence(looked_up, chosen, sentence, translation)
         places = self.model.columns["PhraseDictionaryMemory"]
         uses = []
-        pairs = phrase_pairs(sentence, translation.text, translation.phrases)
-        for (first, last, _), (phrase, text) in zip(translation.phrases, pairs, strict=True):
-            source = int(looked_up.spans[number][first, last - first])
-            others, scores = [], {}
-            for option in range(int(ranked.first[source]), int(ranked.first[source + 1])):
-                row = ranked.row[option]
-                other = looked_up.target_text(int(row))
-                if other != text:
-                    others.append(other)
-                elif row < looked_up.known:
-                    scores = {self.kinds[p]: math.exp(looked_up.static[row, p]) for p in places}
-            shown = [unescape(phrase_text) for phrase_text in (phrase, text, *others[:runners_up])]
-            pair_evidence, evidence = evidence[: len(words_of(text))], evidence[len(words_of(text)) :]
-            uses.append(PhraseUse(first, last, shown[0], shown[1], scores, shown[2:], pair_evidence))
+        for (first, last, size), (phrase, text), targets in zip(translation.phrases, pairs, options, strict=True):
+            row = targets.pop(text)
+            scores = {}
+            if row < looked_up.known:
+                scores = {self.kinds[p]: math.exp(looked_up.static[row, p]) for p in places}
+            shown = [unescape(phrase_text) for phrase_text in (phrase, text, *list(targets)[:runners_up])]
+            uses.append(PhraseUse(first, last, shown[0], shown[1], scores, shown[2:], evidence[:size]))
+            evidence = evidence[size:]
         return uses
 
     def _evidence(
-        self, search: SentenceSearch, number: int, sentence: str, translation: Translation
+        self, looked_up: TranslationOptions, rows: list[int], sentence: str, translation: Translation
     ) -> list[WordEvidence]:
         """Return the evidence of the joint model for every word of a translation; empty if there is no joint model.
 
         Args:
-            number: index of the sentence in the search.
+            rows: pair of every phrase.
         """
         feature = next((candidate for candidate in self.model.neural if isinstance(candidate, JointFeature)), None)
         if feature is None or not translation.text:
             return []
-        looked_up, affiliations = search.looked_up, search.looked_up.affiliations
+        affiliations = looked_up.affiliations
         assert affiliations is not None
         affiliated = []
-        pairs = phrase_pairs(sentence, translation.text, translation.phrases)
-        for (first, last, size), (_, text) in zip(translation.phrases, pairs, strict=True):
-            source = int(looked_up.spans[number][first, last - first])
-            options = range(int(search.ranked.first[source]), int(search.ranked.first[source + 1]))
-            rows = (int(search.ranked.row[option]) for option in options)
-            row = next(row for row in rows if looked_up.target_text(row) == text)
+        for (first, _, size), row in zip(translation.phrases, rows, strict=True):
             begin = int(affiliations.bounds[row])
             affiliated.append(first + affiliations.places[begin : begin + size].astype(np.int64))
         words, target = words_of(sentence), words_of(translation.text)
