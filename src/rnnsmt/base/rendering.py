@@ -110,8 +110,8 @@ def save(figure: "Figure", paths: Sequence[str]) -> None:
             )
 
 
-def write_page(output: str | Path, package: str, template: str, **values: object) -> int:
-    """Render a file of a package's directory ``templates`` and write the page; return its size in bytes.
+def rendered(package: str, template: str, **values: object) -> str:
+    """Render a file of a package's directory ``templates``.
 
     Values are escaped in files ``.html.j2``; the filter ``plain`` first replaces Moses' entities by characters. A name
     in the template that is not in ``values`` raises an error.
@@ -126,7 +126,12 @@ def write_page(output: str | Path, package: str, template: str, **values: object
         lstrip_blocks=True,
     )
     environment.filters["plain"] = unescape
-    page = environment.get_template(template).render(values).strip() + "\n"
+    return environment.get_template(template).render(values).strip() + "\n"
+
+
+def write_page(output: str | Path, package: str, template: str, **values: object) -> int:
+    """Write a page, see ``rendered``; return its size in bytes."""
+    page = rendered(package, template, **values)
     with atomic_text(output) as out:
         out.write(page)
     return len(page.encode())

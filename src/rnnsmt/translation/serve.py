@@ -39,10 +39,10 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import say
 from rnnsmt.config.languages import language_name
 from rnnsmt.translation.description import CARD, Description
+from rnnsmt.translation.markup import alternatives, filled, html_escaped, html_template, plain_template
 from rnnsmt.translation.model_card import features
 from rnnsmt.translation.request_queue import FullError, Job, LineTranslation, RequestQueue
 from rnnsmt.translation.system import System
-from rnnsmt.translation.templates import alternatives, filled, html_escaped, html_template, plain_template
 
 MOST_BYTES = 200_000
 """Maximum size of the body of a request in bytes."""

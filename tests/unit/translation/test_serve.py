@@ -20,10 +20,10 @@ from fastapi.testclient import TestClient
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.translation import request_queue
+from rnnsmt.translation.markup import alternatives, html_template, plain_template
 from rnnsmt.translation.request_queue import FullError, Job, RequestQueue
 from rnnsmt.translation.serve import application
 from rnnsmt.translation.system import System
-from rnnsmt.translation.templates import alternatives, html_template, plain_template
 
 from ..search.twin import tiny_model
 
