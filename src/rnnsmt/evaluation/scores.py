@@ -7,11 +7,11 @@ detokenised text. ``evaluation bleu`` writes score files, ``evaluation table`` r
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, read_json, write_json
 from rnnsmt.base.progress import say
@@ -20,9 +20,6 @@ from rnnsmt.evaluation.text_metrics import MetricScore, in_words, joint_metrics,
 
 FORMATS = ("rnnsmt-bleu-4", "rnnsmt-bleu-3")
 """Formats of score files that can be read; the first one is written. The second has no metrics other than BLEU."""
-
-Segments = tuple[tuple[int, ...], ...]
-"""Nine sufficient statistics of every segment."""
 
 
 @dataclass(frozen=True)
@@ -44,23 +41,26 @@ class Score:
     system: str
     test_set: str
     run: int
-    segments: int
     references: int
-    statistics: tuple[int, ...]
-    """Summed sufficient statistics of ``multi_bleu``."""
+    """Number of references."""
+    sentences: NDArray[np.int64]
+    """Sufficient statistics of ``multi_bleu`` of every segment: ``[S, 9]``."""
     sacrebleu: SacreBleu | None
     decode: dict[str, Any] | None
     """Report of the decoder without its times."""
-    sentences: Segments = ()
-    """Statistics of every segment; if empty, significance cannot be tested."""
     path: str = ""
     metrics: Mapping[str, MetricScore] = field(default_factory=dict)
     """chrF, chrF++ and TER of the detokenised text, by the names of ``METRICS``."""
 
     @property
+    def segments(self) -> int:
+        """Return the number of segments."""
+        return len(self.sentences)
+
+    @property
     def bleu(self) -> BleuScore:
         """Return tokenised BLEU."""
-        return bleu_of(self.statistics)
+        return bleu_of(self.sentences.sum(0))
 
     @property
     def unknown_words(self) -> int | None:
@@ -97,7 +97,6 @@ def score_output(
         lang: two-letter code of the output, which selects the tokeniser of sacreBLEU.
     """
     hypotheses, texts = read_texts(hypothesis, references)
-    segments = corpus_statistics(hypotheses, texts)
     plain, metrics = None, {}
     if plain_hypothesis is not None:
         plain_hypotheses, plain_texts = read_texts(plain_hypothesis, plain_references or [])
@@ -112,13 +111,11 @@ def score_output(
         system=system,
         test_set=test_set,
         run=run,
-        segments=len(hypotheses),
         references=len(texts),
-        statistics=tuple(segments.sum(axis=0).tolist()),
+        sentences=corpus_statistics(hypotheses, texts),
         sacrebleu=plain,
         decode=None if decode_report is None else _read_report(decode_report),
         metrics=metrics,
-        sentences=tuple(map(tuple, segments.tolist())),
     )
 
 
@@ -181,7 +178,7 @@ def write_score(path: str | Path, score: Score) -> None:
                 "length_ratio": round(bleu.length_ratio, 6),
                 "hypothesis_length": bleu.hypothesis_length,
                 "reference_length": bleu.reference_length,
-                "statistics": list(score.statistics),
+                "statistics": score.sentences.sum(0).tolist(),
             },
             "sacrebleu": None if score.sacrebleu is None else asdict(score.sacrebleu),
             "metrics": {
@@ -193,7 +190,7 @@ def write_score(path: str | Path, score: Score) -> None:
                 for name, metric in score.metrics.items()
             },
             "decode": score.decode,
-            "sentences": [" ".join(map(str, numbers)) for numbers in score.sentences],
+            "sentences": in_words(score.sentences),
         },
     )
 
@@ -213,27 +210,21 @@ def read_score(path: str | Path) -> Score:
         system=value["system"],
         test_set=value["test_set"],
         run=value["run"],
-        segments=value["segments"],
         references=value["references"],
-        statistics=tuple(value["tokenized"]["statistics"]),
+        sentences=_numbers(value["sentences"]).astype(np.int64),
         sacrebleu=sacre,
         decode=value["decode"],
         metrics={
             name: MetricScore(metric["score"], metric["signature"], _numbers(metric["sentences"]))
             for name, metric in value.get("metrics", {}).items()
         },
-        sentences=_numbers(value["sentences"]),
         path=str(path),
     )
 
 
-def _numbers(lines: Sequence[str]) -> tuple[tuple[Any, ...], ...]:
-    """Return the statistics of every segment from their text: int if all are integers."""
-    if not lines:
-        return ()
-    values = np.fromstring(" ".join(lines), sep=" ").reshape(len(lines), -1)
-    integers = values.astype(np.int64)
-    return tuple(map(tuple, (integers if np.array_equal(integers, values) else values).tolist()))
+def _numbers(lines: Sequence[str]) -> NDArray[np.float64]:
+    """Return the statistics of every segment from their text."""
+    return np.fromstring(" ".join(lines), sep=" ").reshape(len(lines), -1)
 
 
 def group(scores: Iterable[Score]) -> Scores:
@@ -314,14 +305,10 @@ def _join(name: str, pieces: Sequence[Score]) -> Score:
     return replace(
         pieces[0],
         test_set=name,
-        segments=sum(piece.segments for piece in pieces),
-        statistics=tuple(map(sum, zip(*(piece.statistics for piece in pieces), strict=True))),
+        sentences=np.concatenate([piece.sentences for piece in pieces]),
         sacrebleu=joint_sacre_bleu(sacre, f"--joint {name}") if len(sacre) == len(pieces) else None,
         decode={"unknown_words": sum(unknown)} if len(unknown) == len(pieces) else None,
         metrics=joint_metrics([piece.metrics for piece in pieces]),
-        sentences=tuple(chain.from_iterable(piece.sentences for piece in pieces))
-        if all(piece.sentences for piece in pieces)
-        else (),
     )
 
 

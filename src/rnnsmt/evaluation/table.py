@@ -238,11 +238,10 @@ def _contrast(
     if sorted(runs) != sorted(others):
         say(f"{system} on {test_set}: no significance test, because its runs differ from those of {reference}")
         return contrast
-    if all(score.sentences for score in (*others.values(), *runs.values())):
-        tested = compare(_statistics(others), _statistics(runs), trainings, shared)
-        low, high = tested.interval or (None, None)
-        values = (low, high, tested.detectable, tested.p_bootstrap, tested.p_strict)
-        contrast |= dict(zip(TESTS, values, strict=True))
+    tested = compare(_statistics(others), _statistics(runs), trainings, shared)
+    low, high = tested.interval or (None, None)
+    values = (low, high, tested.detectable, tested.p_bootstrap, tested.p_strict)
+    contrast |= dict(zip(TESTS, values, strict=True))
     for name in _common_metrics([*others.values(), *runs.values()]):
         both = _statistics(others, name), _statistics(runs, name)
         tested = compare(*both, trainings, shared, METRICS[name].of_many)
@@ -259,9 +258,7 @@ def _common_metrics(scores: Sequence[Score]) -> list[str]:
 def _statistics(runs: Runs, metric: str | None = None) -> Statistics:
     """Return the statistics of every run and sentence, of BLEU or of another metric."""
     ordered = [score for _, score in sorted(runs.items())]
-    if metric is None:
-        return np.array([score.sentences for score in ordered], np.int64)
-    return np.array([score.metrics[metric].sentences for score in ordered])
+    return np.stack([score.sentences if metric is None else score.metrics[metric].sentences for score in ordered])
 
 
 def _runs_text(values: Sequence[float]) -> str:

@@ -34,12 +34,12 @@ class MetricScore:
     Attributes:
         score: score of the whole text, 0 to 100; TER can exceed 100.
         signature: sacreBLEU's signature.
-        sentences: statistics of every segment.
+        sentences: statistics of every segment ``[S, K]``.
     """
 
     score: float
     signature: str
-    sentences: tuple[tuple[float, ...], ...]
+    sentences: Array
 
 
 def chrf_of_many(statistics: Array) -> Array:
@@ -90,12 +90,11 @@ def score_texts(
     """
     scores = {}
     for name, metric in METRICS.items():
-        rows = tuple(
-            _segment_statistics(name, lowercase, *texts) for texts in zip(hypotheses, *references, strict=True)
-        )
+        segments = zip(hypotheses, *references, strict=True)
+        rows = np.array([_segment_statistics(name, lowercase, *texts) for texts in segments])
         sacrebleu = _sacrebleu_metric(name, lowercase)
         sacrebleu.sentence_score("", [""] * len(references))  # sets nrefs of the signature
-        whole = float(metric.of_many(np.array(rows).sum(0)))
+        whole = float(metric.of_many(rows.sum(0)))
         scores[name] = MetricScore(whole, str(sacrebleu.get_signature()), rows)
     return scores
 
@@ -117,7 +116,7 @@ def _sacrebleu_metric(name: str, lowercase: bool) -> Any:
 @lru_cache(maxsize=len(METRICS) * CACHED_SEGMENTS)
 def _segment_statistics(name: str, lowercase: bool, hypothesis: str, *references: str) -> tuple[float, ...]:
     score = _sacrebleu_metric(name, lowercase).sentence_score(hypothesis, references)
-    return tuple(map(number, (score.num_edits, score.ref_length) if name == "ter" else score))
+    return (score.num_edits, score.ref_length) if name == "ter" else tuple(score)
 
 
 def joint_metrics(parts: Sequence[Mapping[str, MetricScore]]) -> dict[str, MetricScore]:
@@ -126,18 +125,12 @@ def joint_metrics(parts: Sequence[Mapping[str, MetricScore]]) -> dict[str, Metri
     for name, metric in METRICS.items():
         scores = [metrics[name] for metrics in parts if name in metrics]
         if len(scores) == len(parts) and len({score.signature for score in scores}) == 1:
-            rows = tuple(row for score in scores for row in score.sentences)
-            whole = float(metric.of_many(np.array(rows).sum(0)))
+            rows = np.concatenate([score.sentences for score in scores])
+            whole = float(metric.of_many(rows.sum(0)))
             joint[name] = MetricScore(whole, scores[0].signature, rows)
     return joint
 
 
-def number(value: str | float) -> float:
-    """Return a statistic as int if it is an integer, which saves memory: Python shares objects of small integers."""
-    parsed = float(value)
-    return int(parsed) if parsed.is_integer() else parsed
-
-
-def in_words(rows: Sequence[Sequence[float]]) -> list[str]:
+def in_words(rows: Array) -> list[str]:
     """Return the statistics of every segment as text; integers have no decimals."""
-    return [" ".join(f"{value:.12g}" for value in row) for row in rows]
+    return [" ".join(f"{value:.12g}" for value in row) for row in rows.tolist()]

@@ -9,10 +9,10 @@ import pytest
 
 from rnnsmt.cli import main
 from rnnsmt.evaluation import render
-from tests.unit.evaluation.test_table import ALL, command, score, table, with_sentences, write
+from tests.unit.evaluation.test_table import ALL, command, score, table, write
 
 SYSTEMS = ("baseline", "rnn", "cslm_rnn", "cslm_rnn_wp", "cslm", "baseline_wp", "rnn_wp", "cslm_wp")
-EIGHT = [with_sentences(score(system, test_set, run)) for system in SYSTEMS for run in (1, 2, 3)
+EIGHT = [score(system, test_set, run) for system in SYSTEMS for run in (1, 2, 3)
          for test_set in ("test", "dev")]  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def test_one_table_for_every_test_set(outputs):
 
 
 def test_dev_sets_alone_are_shown(tmp_path):
-    scores = [with_sentences(score(system, "dev", run)) for system in ("baseline", "rnn") for run in (1, 2)]
+    scores = [score(system, "dev", run) for system in ("baseline", "rnn") for run in (1, 2)]
     assert main(command(tmp_path, write(tmp_path, *scores))) == 0
     assert "## dev: 1 segment, 2 runs" in (tmp_path / "out/table1.md").read_text()
 
@@ -59,7 +59,7 @@ def test_the_notes_say_how_the_systems_were_tuned(outputs, tmp_path):
 
 def test_one_run_speaks_of_no_noise_between_runs(tmp_path):
     """With one run, the table has neither ± nor p nor intervals, nor notes on them."""
-    scores = [with_sentences(score(system)) for system in ("baseline", "rnn")]
+    scores = [score(system) for system in ("baseline", "rnn")]
     assert main(command(tmp_path, write(tmp_path, *scores))) == 0
     texts = {name: " ".join((tmp_path / "out" / name).read_text().split()) for name in ("table1.md", "table1.html")}
     for text in texts.values():
@@ -71,7 +71,7 @@ def test_one_run_speaks_of_no_noise_between_runs(tmp_path):
 
 
 def test_without_networks_no_noise_of_their_training_is_mentioned(tmp_path):
-    scores = [with_sentences(score("baseline", run=run)) for run in (1, 2)]
+    scores = [score("baseline", run=run) for run in (1, 2)]
     assert main(command(tmp_path, write(tmp_path, *scores))) == 0
     for name in ("table1.md", "table1.html"):
         text = " ".join((tmp_path / "out" / name).read_text().split())
@@ -81,7 +81,7 @@ def test_without_networks_no_noise_of_their_training_is_mentioned(tmp_path):
 
 def test_one_system_has_no_differences(tmp_path):
     """With one system, the table has neither columns of differences nor notes on them."""
-    scores = [with_sentences(score("baseline", run=run)) for run in (1, 2)]
+    scores = [score("baseline", run=run) for run in (1, 2)]
     assert main(command(tmp_path, write(tmp_path, *scores))) == 0
     for name in ("table1.md", "table1.html"):
         text = " ".join((tmp_path / "out" / name).read_text().split())

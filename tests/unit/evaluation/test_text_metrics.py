@@ -36,8 +36,8 @@ def test_sums_of_statistics_give_the_score_of_sacrebleu(name, seed, references):
     expected = SACRE[name].corpus_score(hypotheses, many)
     found = score_texts(hypotheses, many)[name]
     assert found.score == pytest.approx(expected.score)
-    assert METRICS[name].of_many(np.array(found.sentences).sum(0)) == pytest.approx(expected.score)
-    summed = np.array(found.sentences).sum(0)
+    assert METRICS[name].of_many(found.sentences.sum(0)) == pytest.approx(expected.score)
+    summed = found.sentences.sum(0)
     both = METRICS[name].of_many(np.array([summed, np.zeros_like(summed)]))
     assert both == pytest.approx([expected.score, 0])
 
@@ -47,7 +47,8 @@ def test_a_text_scored_again():
     one, two = texts(1, 1), texts(3, 2)
     first = score_texts(*one)
     assert "nrefs:2" in score_texts(*two)["ter"].signature
-    assert score_texts(*one) == first
+    again = score_texts(*one)
+    assert all(np.array_equal(again[name].sentences, first[name].sentences) for name in METRICS)
     assert all("nrefs:1" in metric.signature for metric in first.values())
 
 
