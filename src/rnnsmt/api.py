@@ -636,7 +636,8 @@ def evaluate(hypothesis: Text, *references: Text) -> "BleuScore":
     Raises:
         InputError: no reference is given, the texts are empty, or they differ in length.
     """
-    from rnnsmt.bleu.multi_bleu import corpus_bleu, read_texts
+    from rnnsmt.bleu.batch import corpus_bleu
+    from rnnsmt.bleu.multi_bleu import read_texts
 
     if not references:
         raise InputError("at least one reference is required")

@@ -113,7 +113,7 @@ rule score:
     conda:
         BASE_ENV
     resources:
-        mem_mb=megabytes(200),
+        mem_mb=megabytes(350),
         runtime=minutes(30),
     params:
         version=version("evaluation", "score"),

@@ -104,7 +104,8 @@ def bleu_curves(args: argparse.Namespace) -> dict[str, object]:
 
     from rnnsmt.analysis.curves import LENGTH, RANK, curve, draw_bleu_curves, groups_by, mean_ranks
     from rnnsmt.base.io import read_lines, words_of, write_json
-    from rnnsmt.bleu.multi_bleu import corpus_statistics, read_texts
+    from rnnsmt.bleu.batch import corpus_statistics
+    from rnnsmt.bleu.multi_bleu import read_texts
 
     source, references = read_texts(args.source, args.reference)
     statistics: dict[str, list[Any]] = {}

@@ -1,7 +1,6 @@
-"""BLEU of many candidates at once, for n-best lists and significance tests: classes, and their kernels.
+"""Statistics of BLEU (see ``multi_bleu``) of texts and of n-best lists, and BLEU of many sums of them: with kernels.
 
-References are prepared once, candidates are scored in batches. Results are equal to those of ``multi_bleu``. The
-kernels release the GIL and use no random numbers.
+References are prepared once, candidates are scored in batches. The kernels release the GIL and use no random numbers.
 """
 
 import math
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.bleu.multi_bleu import SIZE, log_precision_and_penalty, tokens
+from rnnsmt.bleu.multi_bleu import SIZE, BleuScore, bleu_of, log_precision_and_penalty, tokens
 
 
 class BatchBleu:
@@ -84,6 +83,21 @@ def _numbered(candidates: Iterable[Sequence[str]]) -> NumberedTexts:
         offsets.append(len(bounds) - 1)
     vocabulary = [word.decode("utf-8") for word in numbers]
     return NumberedTexts(vocabulary, np.array(words, np.int32), np.array(bounds, np.int64), np.array(offsets, np.int64))
+
+
+def corpus_statistics(hypotheses: Iterable[str], references: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """Return the sufficient statistics of every segment, int64 ``[segments, 9]``.
+
+    Args:
+        hypotheses: one text per segment.
+        references: one list of texts for each set of references, each as long as ``hypotheses``.
+    """
+    return BatchBleu(references).statistics([[text] for text in hypotheses]).astype(np.int64)
+
+
+def corpus_bleu(hypotheses: Iterable[str], references: Sequence[Sequence[str]]) -> BleuScore:
+    """Return corpus BLEU of texts; arguments as in ``corpus_statistics``."""
+    return bleu_of(corpus_statistics(hypotheses, references).sum(axis=0))
 
 
 def bleu_of_many(totals: NDArray[np.floating] | NDArray[np.integer]) -> NDArray[np.float64]:

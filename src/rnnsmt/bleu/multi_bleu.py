@@ -12,8 +12,7 @@ Statistics are additive over segments. The length of the hypothesis is its numbe
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,47 +54,6 @@ def tokens(text: str) -> list[bytes]:
     return text.encode("utf-8").split()
 
 
-def ngrams(words: Sequence[bytes]) -> Counter[tuple[bytes, ...]]:
-    """Count the n-grams of orders 1 to 4."""
-    counts: Counter[tuple[bytes, ...]] = Counter()
-    for order in range(1, ORDER + 1):
-        counts.update(tuple(words[i : i + order]) for i in range(len(words) - order + 1))
-    return counts
-
-
-def closest_length(length: int, reference_lengths: Iterable[int]) -> int:
-    """Return the reference length closest to ``length``, the shorter one if tied."""
-    return min(reference_lengths, key=lambda other: (abs(other - length), other))
-
-
-def segment_statistics(hypothesis: str, references: Sequence[str]) -> list[int]:
-    """Return the nine sufficient statistics of one segment."""
-    words = tokens(hypothesis)
-    reference_words = [tokens(reference) for reference in references]
-    limits: Counter[tuple[bytes, ...]] = Counter()
-    for reference in reference_words:
-        limits |= ngrams(reference)
-    matches = [0] * ORDER
-    for ngram, count in ngrams(words).items():
-        matches[len(ngram) - 1] += min(count, limits[ngram])
-    totals = [max(len(words) - order + 1, 0) for order in range(1, ORDER + 1)]
-    return [*matches, *totals, closest_length(len(words), map(len, reference_words))]
-
-
-def corpus_statistics(hypotheses: Iterable[str], references: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    """Return the sufficient statistics of every segment, int64 ``[segments, 9]``.
-
-    Args:
-        hypotheses: one text per segment.
-        references: one list of texts for each set of references, each as long as ``hypotheses``.
-    """
-    rows = [
-        segment_statistics(hypothesis, segment_references)
-        for hypothesis, *segment_references in zip(hypotheses, *references, strict=True)
-    ]
-    return np.array(rows, np.int64).reshape(len(rows), SIZE)
-
-
 def log_precision_and_penalty(total: Sequence[int] | NDArray[np.number]) -> tuple[float, float]:
     """Return the logarithms of the geometric mean of the precisions and of the brevity penalty, of statistics ``[9]``.
 
@@ -128,11 +86,6 @@ def bleu_of(statistics: Sequence[int] | NDArray[np.integer]) -> BleuScore:
         hypothesis_length=length,
         reference_length=reference_length,
     )
-
-
-def corpus_bleu(hypotheses: Iterable[str], references: Sequence[Sequence[str]]) -> BleuScore:
-    """Return corpus BLEU of texts; arguments as in ``corpus_statistics``."""
-    return bleu_of(corpus_statistics(hypotheses, references).sum(axis=0))
 
 
 def read_texts(text: str, references: list[str]) -> tuple[list[str], list[list[str]]]:

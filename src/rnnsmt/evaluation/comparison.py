@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError, words_of
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
 from rnnsmt.base.rendering import write_page
-from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
+from rnnsmt.bleu.batch import bleu_of_many, corpus_statistics, sentence_bleu
 from rnnsmt.bleu.multi_bleu import tokens
 from rnnsmt.evaluation.render import KIND_TITLES
 from rnnsmt.evaluation.significance import Statistics, compare
@@ -180,11 +180,9 @@ class Comparison:
             baseline, system: tokenised output of each run.
             trainings, shared: as for ``significance.compare``.
         """
-        bleu = BatchBleu(references)
         self.references, self.texts = references, (baseline[0], system[0])
         self.statistics = [
-            np.stack([bleu.statistics([[text] for text in run]) for run in runs]).astype(np.int64)
-            for runs in (baseline, system)
+            np.stack([corpus_statistics(run, references) for run in runs]) for runs in (baseline, system)
         ]
         self.gains = sentence_gains(self.statistics[0][0], self.statistics[1][0])
         self.trainings, self.shared = trainings, shared

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, read_json, write_json
 from rnnsmt.base.progress import say
-from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of, corpus_statistics, read_texts
+from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of, read_texts
 from rnnsmt.evaluation.text_metrics import MetricScore, in_words, joint_metrics, score_texts
 
 FORMATS = ("rnnsmt-bleu-4", "rnnsmt-bleu-3")
@@ -96,6 +96,8 @@ def score_output(
         decode_report: report of the decoder, which is copied to the score file without its times.
         lang: two-letter code of the output, which selects the tokeniser of sacreBLEU.
     """
+    from rnnsmt.bleu.batch import corpus_statistics
+
     hypotheses, texts = read_texts(hypothesis, references)
     plain, metrics = None, {}
     if plain_hypothesis is not None:

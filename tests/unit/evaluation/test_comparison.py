@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from rnnsmt.base.io import InputError
-from rnnsmt.bleu.multi_bleu import bleu_of, corpus_statistics
+from rnnsmt.bleu.batch import corpus_statistics
+from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.cli import main
 from rnnsmt.evaluation.comparison import Comparison, band, by_group, exchanged_pairs, pair_counts, write_comparison
 from rnnsmt.moses.ini import MosesIni

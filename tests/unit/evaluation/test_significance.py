@@ -6,8 +6,8 @@ import random
 import numpy as np
 import pytest
 
-from rnnsmt.bleu.batch import bleu_of_many
-from rnnsmt.bleu.multi_bleu import bleu_of, corpus_statistics
+from rnnsmt.bleu.batch import bleu_of_many, corpus_statistics
+from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.evaluation.significance import _contributions, _noise, _noises, _with_runs, compare
 
 

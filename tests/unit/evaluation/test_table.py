@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rnnsmt.bleu.multi_bleu import corpus_bleu, corpus_statistics
+from rnnsmt.bleu.batch import corpus_bleu, corpus_statistics
 from rnnsmt.cli import main
 from rnnsmt.config.features import label
 from rnnsmt.evaluation.scores import Score, read_score, sacre_bleu, write_score

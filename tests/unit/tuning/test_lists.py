@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.bleu.multi_bleu import bleu_of, corpus_statistics
+from rnnsmt.bleu.batch import corpus_statistics
+from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 
