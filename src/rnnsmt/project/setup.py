@@ -33,7 +33,7 @@ demo:
 """
 
 QUICK = """\
-# A trial in minutes: small networks and search limits, one tuning run. For the final run, remove these lines.
+# A trial in minutes: small networks and search limits, one tuning run. For the final run, remove these three lines.
 quick: true
 tuning: {runs: 1}
 alignment: {aligners: [fast_align]}

@@ -78,6 +78,8 @@ class Description:
     def read(cls, directory: str | Path) -> "Description":
         """Read the description in a directory."""
         path = Path(directory) / FILE
+        if not path.parent.exists():
+            raise InputError(f"{directory}: no such directory or archive")
         if not path.is_file():
             raise InputError(
                 f"{directory}: contains no {FILE}; use the directory of a tuned system, results/systems/NAME/run1"

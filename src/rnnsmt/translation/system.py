@@ -127,6 +127,7 @@ class System:
             directory: the directory, an archive, or the URL of an archive, see ``system_directory``.
             texts: raw text; if given, the tables are filtered for it, and only this text can be translated.
             device: device for a neural LM: ``auto``, ``cpu`` or ``cuda``.
+            threads: number of threads of the search; translations do not depend on it.
             max_words: maximum number of words of a segment.
         """
         check_choice("device", device, DEVICES)

@@ -289,6 +289,7 @@ def test_score_and_embed(system, tmp_path):
     ("change", "said"),
     [
         (lambda directory: (directory / "system.json").unlink(), "contains no system.json; use the directory"),
+        (lambda directory: directory.rename(directory.parent / "other"), "no such directory or archive"),
         (lambda directory: (directory / "system.json").write_text("{}"), "written by a different version"),
         (lambda directory: (directory / "system.json").write_text('{"format": "rnnsmt-system-1"}'), "json: name: "),
         (lambda directory: change(directory, further=1), "system.json: further: "),
