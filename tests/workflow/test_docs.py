@@ -27,6 +27,7 @@ trap 'test -z "${server:-}" || kill "$server"' EXIT
 snakemake() { command snakemake --snakefile "$ROOT/Snakefile" --dry-run "$@" < /dev/null; }
 make() { command make --dry-run -C "$ROOT" "$@"; }
 pip() { :; }
+srun() { while [[ $1 == --* ]]; do shift; done; "$@"; }
 moses() { type -P moses > /dev/null || return 0; command moses "$@"; }
 """
 """What commands of the pages are here: the workflow is planned, nothing is installed, Moses runs where there is one."""
