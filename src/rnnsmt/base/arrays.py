@@ -27,7 +27,7 @@ def read_array(path: str | Path, kind: type[np.generic], remedy: str) -> NDArray
         raise InputError(f"{path}: no such file; {remedy}") from None
     except (EOFError, ValueError):
         raise InputError(f"{path}: not a complete .npy file; {remedy}") from None
-    if not np.issubdtype(array.dtype, kind) or array.ndim != 1:
+    if not np.issubdtype(array.dtype, kind) or not array.dtype.isnative or array.ndim != 1:
         raise InputError(
             f"{path}: has {array.dtype} in {array.ndim} dimension(s), expected: {kind.__name__} in 1; {remedy}"
         )

@@ -36,7 +36,7 @@ _BREAKS = re.compile("[\t\n\r]+")
 
 
 class TmxReader:
-    """Parser of a TMX file (TMX 1.4b, and 1.1 with ``lang`` instead of ``xml:lang``).
+    """Parser of a TMX file.
 
     Every translation unit with both languages yields a row: the first variant in each language. The language of a
     variant in ``en-GB`` is ``en``.

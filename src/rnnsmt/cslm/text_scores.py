@@ -52,11 +52,11 @@ def scores_of_block(scorer: NGramScorer, block: Block) -> Iterator[float]:
     return sentence_scores(scorer, (text for _, texts in block for text in texts))
 
 
-NGrams = tuple[NDArray[np.integer], NDArray[np.int32]]
-"""Contexts [N, C] and words [N]."""
+ContextsAndWords = tuple[NDArray[np.integer], NDArray[np.int32]]
+"""N-grams of a block of text: contexts [N, C] and words [N]."""
 
 
-def _ngrams(scorer: NGramScorer, sentences: list[list[str]]) -> NGrams:
+def _ngrams(scorer: NGramScorer, sentences: list[list[str]]) -> ContextsAndWords:
     return sentence_ngrams([scorer.ids(words) for words in sentences], scorer.order - 1, scorer.end)
 
 
@@ -69,7 +69,7 @@ def perplexity_report(
     if not lines:
         raise InputError(f"{', '.join(inputs)}: contains no lines; the perplexity of an empty text is undefined")
 
-    def ngrams() -> Iterator[NGrams]:
+    def ngrams() -> Iterator[ContextsAndWords]:
         for begin in range(0, len(lines), LINES):
             yield _ngrams(scorer, lines[begin : begin + LINES])
 
@@ -88,7 +88,7 @@ def network_report(
     name: str,
     scorer: NGramScorer,
     bare: Callable[[], NGramScorer],
-    ngrams: Callable[[], Iterator[NGrams]],
+    ngrams: Callable[[], Iterator[ContextsAndWords]],
 ) -> tuple[dict[str, Any], NDArray[np.float64], NDArray[np.bool_]]:
     """Compute the perplexity of a text under a network, with the exact softmax.
 
@@ -118,7 +118,9 @@ def network_report(
     return report, log_p, known
 
 
-def ngram_scores(scorer: NGramScorer, blocks: Iterable[NGrams]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+def ngram_scores(
+    scorer: NGramScorer, blocks: Iterable[ContextsAndWords]
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """Compute ln p of all n-grams of some blocks; return it and their words."""
     scored = [(word_scores(scorer, *block), block[1]) for block in track(blocks, "measuring", unit="blocks")]
     scores, words = (np.concatenate(parts) for parts in zip(*scored, strict=True))

@@ -194,7 +194,7 @@ def spread(average: float, deviation: float | None) -> str:
 
 def interval(low: float | None, high: float | None) -> str:
     """Format an interval, ``+0.12 to +0.71``, or return a dash."""
-    return DASH if low is None or high is None else f"{low:+z.2f} to {high:+z.2f}".replace("-", MINUS)
+    return DASH if low is None or high is None else f"{or_dash(low, '+z.2f')} to {or_dash(high, '+z.2f')}"
 
 
 def padded(table: TextTable) -> list[list[str]]:

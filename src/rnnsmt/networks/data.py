@@ -18,7 +18,7 @@ The arrays are written in pieces and memory-mapped for reading.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -314,7 +314,7 @@ def finish_id_directory(
     path: Path,
     kind: IdFormat,
     writer: IdWriter,
-    vocabularies: Iterable[Vocabulary],
+    vocabularies: Sequence[Vocabulary],
     figures: Mapping[str, object],
     *hashes: str,
 ) -> dict[str, object]:
@@ -325,16 +325,17 @@ def finish_id_directory(
         hashes: SHA-256 of further files.
     """
     stats, described = dict(figures), dict[str, object](format=kind.version)
+    of_vocabularies = [vocabulary.hash() for vocabulary in vocabularies]
     for number, (side, vocabulary) in enumerate(zip(kind.sides, vocabularies, strict=True)):
         vocabulary.write(path / f"vocab.{_file_prefix(side)}txt")
         name = f"{side} " if side else ""
-        described[f"{name}vocabulary"] = vocabulary.hash()
+        described[f"{name}vocabulary"] = of_vocabularies[number]
         stats |= {
             f"{name}classes": len(vocabulary),
             f"{name}words": writer.ids(number),
             f"{name}unknown words": writer.unknown[number],
         }
-    described["fingerprint"] = writer.fingerprint([*(vocabulary.hash() for vocabulary in vocabularies), *hashes])
+    described["fingerprint"] = writer.fingerprint([*of_vocabularies, *hashes])
     write_json(path / kind.json, described | stats)
     return stats
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError
 from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores
 from rnnsmt.cslm.text import Ids
-from rnnsmt.cslm.text_scores import NGrams, network_report, ngram_scores, perplexities
+from rnnsmt.cslm.text_scores import ContextsAndWords, network_report, ngram_scores, perplexities
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.data import NULL, UNK
 from rnnsmt.networks.feed_forward import TrainedNetwork
@@ -118,7 +118,7 @@ def perplexity_report(
                 "vocabulary of the model"
             )
 
-    def ngrams() -> Iterator[NGrams]:
+    def ngrams() -> Iterator[ContextsAndWords]:
         for places in _blocks(examples):
             yield examples.inputs(places, scorer.order, scorer.window), np.array(examples.target.words[places])
 

@@ -134,6 +134,7 @@ def test_filtered_lines_get_what_the_whole_table_would(tmp_path, sources, text, 
             "has float64 in 1 dimension(s), expected: int64 in 1; run `phrases filter` again",
         ),
         (None, [-1.0] * 6, "no such file"),
+        (np.array([0, 1, 4, 6], ">i8"), [-1.0] * 6, "expected: int64"),
         ([0, 1, 4, 6], [-1.0, -1.0, -1.0, -1.0, math.nan, -1.0], "score 5 is nan"),
     ],
 )
