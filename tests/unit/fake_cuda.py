@@ -325,6 +325,42 @@ class _Pool(ThreadPoolExecutor):
         return super().submit(on_device)
 
 
+def gradients(
+    output: torch.Tensor, leaves: list[torch.Tensor], gradient: torch.Tensor, materialize_grads: bool
+) -> list[torch.Tensor]:
+    """Return the gradients of leaves, as ``torch.autograd.grad`` does; its engine needs streams of a real device."""
+    order: list[Any] = []
+
+    def visit(node: Any) -> None:
+        if node is not None and node not in order:
+            for following, _ in node.next_functions:
+                visit(following)
+            order.append(node)
+
+    visit(output.grad_fn)
+    at_outputs: dict[Any, dict[int, torch.Tensor]] = {node: {} for node in order}
+    at_outputs[output.grad_fn][output.output_nr] = gradient
+    of_leaves: dict[int, torch.Tensor] = {}
+    with torch.no_grad():
+        for node in reversed(order):
+            if hasattr(node, "variable"):
+                of_leaves |= {id(node.variable): value for value in at_outputs[node].values()}
+            if hasattr(node, "variable") or not at_outputs[node]:
+                continue
+            arguments = [at_outputs[node].get(number) for number in range(1 + max(at_outputs[node]))]
+            if isinstance(node, torch.autograd.function.BackwardCFunction):
+                found, edges = node.apply(*arguments), [edge for edge in node.next_functions if edge[0] is not None]
+                found = [value for value, needed in zip(found, node.needs_input_grad, strict=True) if needed]
+            else:
+                found, edges = tree_flatten(node(*arguments))[0], node.next_functions
+            for (following, number), value in zip(edges, found, strict=True):
+                if following is not None and value is not None:
+                    held, shape = at_outputs[following], following._input_metadata[number].shape
+                    part = value if value.shape == shape else value.sum_to_size(shape)
+                    held[number] = held[number] + part if number in held else part
+    return [of_leaves.get(id(leaf), torch.zeros_like(leaf)) for leaf in leaves]
+
+
 @contextmanager
 def fake_cuda() -> Iterator[Device]:
     """Activate the device within a ``with`` statement; ``load_guard`` must have been called."""
@@ -348,6 +384,7 @@ def fake_cuda() -> Iterator[Device]:
         "torch._has_compatible_shallow_copy_type": lambda *_, **__: False,  # Module.to creates new parameters
         "torch._C._InferenceMode": lambda mode: torch.no_grad(),  # tensors made in it cannot be wrapped
         "torch.Generator": _Generator,
+        "torch.autograd.grad": gradients,
         "torch.load": load_onto,
         "torch.optim.optimizer._foreach_supported_types": [torch.Tensor, torch.nn.Parameter, CudaTensor],
         "rnnsmt.rnn.phrase_scores.ThreadPoolExecutor": _Pool,

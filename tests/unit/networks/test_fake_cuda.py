@@ -11,7 +11,6 @@ torch = pytest.importorskip("torch")
 from ..fake_cuda import compiler  # noqa: E402
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(torch.version.cuda is not None, reason="this torch is built for CUDA, the fake device is not"),
     pytest.mark.skipif(compiler() is None, reason="there is no C++ compiler"),
 ]
