@@ -186,10 +186,14 @@ def test_a_machine_has_no_more_memory_than_it_has(workflow):
 NOTHING = 'rule nothing:\n    output: "nothing"\n    shell: "command -v rnnsmt > {output}"\n'
 
 
-@pytest.mark.parametrize(("setting", "expected"), [("false", 10 * 365 * 1440), ("true", 1440)])
-def test_only_clusters_limit_the_time(workflow, setting, expected):
-    """Long rules pass the time limit of the setting to their stages: one day on a cluster, otherwise ten years."""
-    plan = workflow.call("--dry-run", "--printshellcmds", "--config", f"cluster={setting}").stdout
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [(["cluster=false"], 10 * 365 * 1440), (["cluster=true"], 1440), (["cluster=true", "job_hours=4"], 240)],
+)
+def test_only_clusters_limit_the_time(workflow, settings, expected):
+    """Long rules pass their time limit to their stages: `job_hours` on a cluster, otherwise ten years."""
+    plan = workflow.call("--dry-run", "--printshellcmds", "--config", *settings).stdout
+    assert max(map(int, re.findall(r"runtime=(\d+)", plan))) == expected
     for stage, jobs in (("rnn train", 1), ("cslm train", 1), ("nnjm train", 1), ("tuning mert", 9)):
         told = re.findall(rf"rnnsmt {stage} .* --time-limit \$\(\((\d+) \* 60\)\) &>", plan)
         assert told == [str(expected)] * jobs

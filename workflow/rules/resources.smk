@@ -14,9 +14,9 @@ from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 # Memory of Snakemake itself in a job on a cluster.
 SNAKEMAKE_MB = 300
 
-# runtime of a job that saves a checkpoint before its time limit and is resumed by the next attempt: a day on a cluster,
-# ten years on one machine.
-LONG = 1440 if CLUSTER else 10 * 365 * 1440
+# runtime of a job that saves a checkpoint before its time limit and is resumed by the next attempt, and the maximum of all
+# jobs: ten years on one machine.
+LONG = 60 * config["job_hours"] if CLUSTER else 10 * 365 * 1440
 
 # Resources that the jobs of one machine share, unless --resources is given: one training or scoring at a time uses the
 # GPU, beside the searches with a network, which leave it idle most of the time; all jobs together get 85 % of the memory.

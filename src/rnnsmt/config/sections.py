@@ -349,6 +349,14 @@ class Config:
             description="whether jobs run on machines other than the one that runs snakemake; set by the profile slurm"
         ),
     ] = False
+    job_hours: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="maximum time limit of a job on a cluster, in hours; alignment, training and tuning save a "
+            "checkpoint before it and resume in the next attempt",
+        ),
+    ] = 24
     quick: Annotated[
         bool,
         Field(
