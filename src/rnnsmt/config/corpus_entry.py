@@ -62,14 +62,14 @@ class Members:
 
 @section
 class CorpusEntry:
-    """One corpus. Files are relative to ``data_dir``."""
+    """One corpus. The paths of files are relative to ``data_dir``."""
 
     name: Annotated[Name, Field(description="name of the corpus in the results")]
     role: Annotated[
         Literal["bitext", "mono", "dev", "test"],
         Field(
             description="bitext: parallel training text; mono: text for the language models, target side only; dev: "
-            "text for tuning, several are concatenated; test: test set"
+            "dev set for tuning (several dev sets are concatenated); test: test set"
         ),
     ]
     source: Annotated[Path | None, Field(description="file of the source side")] = None
@@ -85,30 +85,32 @@ class CorpusEntry:
         tuple[Annotated[int, Field(ge=1, le=1000)], Annotated[int, Field(ge=1, le=1000)]] | None,
         Field(description="columns of source and target in a TSV file; default: [1, 2]"),
     ] = None
-    members: Annotated[Members | None, Field(description="files of source and target in a zip archive")] = None
+    members: Annotated[Members | None, Field(description="paths of the source and target file in a zip archive")] = None
     reference: Annotated[
         Path | None,
         Field(
-            description="file with the raw target text of a dev or test corpus, the reference of sacreBLEU if the "
-            "target side is already tokenised; default: the target side, detokenised"
+            description="reference of sacreBLEU for a dev or test corpus whose target side is already tokenised: file "
+            "with the raw target text; default: the detokenised target side"
         ),
     ] = None
-    download: Annotated[Downloads | None, Field(description="where to download missing files")] = None
+    download: Annotated[
+        Downloads | None, Field(description="URLs and SHA-256 of files to download if they are missing")
+    ] = None
     in_domain: Annotated[
         bool | None,
         Field(
             description="whether data selection uses the corpus as in-domain text; default: true for dev, false "
-            "otherwise; not allowed for test"
+            "otherwise; cannot be set for test"
         ),
     ] = None
     keep: Annotated[
         Literal["all"] | Fraction | None,
-        Field(description="how much data selection keeps: all, a fraction, or null to use the value of selection"),
+        Field(description="how much data selection keeps: all, a fraction, or null for the value in selection"),
     ] = None
     check: Annotated[
         bool,
         Field(
-            description="whether the first 2,000 lines are checked for another language, swapped sides and shifted "
+            description="whether the first 2,000 lines are checked for a wrong language, swapped sides and shifted "
             "lines"
         ),
     ] = True

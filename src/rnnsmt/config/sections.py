@@ -36,7 +36,7 @@ Smoothing = Literal["none", "kneser-ney"]
 
 @section
 class Languages:
-    """Languages of the two sides, as codes of ISO 639-1 (of ISO 639-3 for languages without one)."""
+    """Source and target language, as ISO 639-1 codes, or ISO 639-3 codes for languages without an ISO 639-1 code."""
 
     source: Annotated[str, Field(description="source language")]
     target: Annotated[str, Field(description="target language")]
@@ -44,7 +44,7 @@ class Languages:
 
 @section
 class Demo:
-    """The demo corpus, written if a corpus lies in results/demo."""
+    """The demo corpus, which is written if the files of a corpus are in results/demo."""
 
     scale: Annotated[float, Field(ge=0.01, le=1, description="fraction of the training lines of the demo corpus")] = 1.0
 
@@ -62,7 +62,11 @@ class Preprocessing:
         int, Field(ge=1, description="maximum number of words of a sentence; longer training pairs are rejected")
     ] = 80
     max_ratio: Annotated[
-        float, Field(ge=1, description="maximum ratio of the numbers of words of the two sides of a training pair")
+        float,
+        Field(
+            ge=1,
+            description="maximum ratio of the numbers of words of the two sides; other training pairs are rejected",
+        ),
     ] = 9
 
 
@@ -78,17 +82,19 @@ Amount = Literal["auto"] | Fraction | Words
 
 @section
 class Selection:
-    """Data selection: how much of each pool is kept.
+    """Data selection: how much of the training text is kept.
 
     A fraction (1: no selection), ``auto`` for the fraction with the lowest perplexity on held-out in-domain text, or
     ``{words: 348}`` for the best lines with up to 348 million target words.
     """
 
-    bitext: Annotated[Amount, Field(description="training pairs, by both sides (Axelrod et al. 2011)")] = "auto"
-    mono: Annotated[Amount, Field(description="text for the language models (Moore and Lewis 2010)")] = "auto"
-    random: Annotated[bool, Field(description="control experiment: keep the same number of lines, drawn at random")] = (
-        False
-    )
+    bitext: Annotated[Amount, Field(description="how many training pairs are kept (Axelrod et al. 2011)")] = "auto"
+    mono: Annotated[
+        Amount, Field(description="how much text for the language models is kept (Moore and Lewis 2010)")
+    ] = "auto"
+    random: Annotated[
+        bool, Field(description="control experiment: whether random lines are kept instead of the best lines")
+    ] = False
 
 
 @section
@@ -109,7 +115,7 @@ class Alignment:
         list[Aligner],
         Field(
             min_length=1,
-            description="phrases are extracted from the alignments of all listed aligners, and their counts are added",
+            description="aligners; phrases are extracted from the alignments of all aligners, and the counts are added",
         ),
     ] = field(default_factory=lambda: ["model4", "fast_align"])
     symmetrization: Annotated[
@@ -118,7 +124,7 @@ class Alignment:
     ] = "grow-diag-final-and"
     external: Annotated[
         str | None,
-        Field(description="alignment of the training text by another tool (Pharaoh format), instead of the aligners"),
+        Field(description="file with an alignment by another program in Pharaoh format, used instead of the aligners"),
     ] = None
 
 
@@ -156,8 +162,8 @@ class Lm:
     prune: Annotated[
         list[Annotated[int, Field(ge=0)]],
         Field(
-            description="pruning threshold of each order starting with unigrams, the last for all higher orders: "
-            "n-grams with at most this count are removed; thresholds must not decrease (as lmplz --prune)"
+            description="pruning thresholds by order, starting with unigrams: n-grams with at most this count are "
+            "removed; the last threshold also applies to all higher orders; thresholds must not decrease"
         ),
     ] = field(default_factory=list)
 
@@ -165,7 +171,7 @@ class Lm:
 VocabSize = Annotated[
     int,
     auto(
-        "number of ids of each vocabulary: the most frequent words, UNK and a reserved id",
+        "size of each vocabulary: the most frequent words, UNK and a reserved id",
         demo=1500,
         ge=3,
     ),
@@ -205,7 +211,7 @@ class Rnn:
 
 @section
 class Cslm:
-    """The continuous-space language model; its vocabulary is the target vocabulary of rnn."""
+    """The continuous-space language model. It uses the target vocabulary of rnn."""
 
     preset: NetworkPreset = "small"
     settings: Settings = field(default_factory=dict)
@@ -214,7 +220,7 @@ class Cslm:
 
 @section
 class Nnjm:
-    """The neural network joint model (Devlin et al. 2014); its vocabularies are those of rnn."""
+    """The neural network joint model (Devlin et al. 2014). It uses the vocabularies of rnn."""
 
     preset: NetworkPreset = "small"
     settings: Settings = field(default_factory=dict)
@@ -228,7 +234,7 @@ class Lstms:
     preset: NetworkPreset = "small"
     settings: Settings = field(default_factory=dict)
     networks: Annotated[
-        dict[LstmName, dict[str, Any]], Field(description="names of networks, with settings that override these")
+        dict[LstmName, dict[str, Any]], Field(description="networks by name, with settings that override `settings`")
     ] = field(default_factory=lambda: {"lstm": {}, "lstm_forward": {"source_order": "forward"}})
     source_vocab_size: VocabSize = 15_000
     target_vocab_size: VocabSize = 15_000
@@ -237,8 +243,8 @@ class Lstms:
     sentences: Annotated[
         str | None,
         Field(
-            description="file with groups of tokenised source sentences, separated by empty lines, whose "
-            "representations are plotted"
+            description="file with tokenised source sentences whose vectors are plotted, in groups separated by empty "
+            "lines"
         ),
     ] = None
     compare: Annotated[list[str], Field(description="systems in Table 2, in row order")] = field(default_factory=list)
@@ -252,8 +258,8 @@ class Networks:
         int,
         Field(
             ge=1,
-            description="number of training runs of each network; tuning runs cycle through them, and with more than "
-            "one, the intervals and p-values include the variance due to training",
+            description="number of training runs of each network; tuning runs use the training runs in turn; with more "
+            "than one, the intervals and p-values include the variance due to training",
         ),
     ] = 1
 
@@ -275,22 +281,22 @@ class Search:
 
 @section
 class Tuning:
-    """Tuning of the weights on the dev set; every system is tuned on its own and in the same way."""
+    """Tuning of the weights on the dev set. Every system is tuned separately."""
 
     runs: Annotated[
         int, Field(ge=1, le=100, description="number of independent tuning runs; run n has the seed `seed` + n")
     ] = 3
     optimiser: Annotated[
         Literal["mert", "mira"],
-        Field(description="optimiser: minimum error rate training, as in the paper, or batch MIRA"),
+        Field(description="optimiser; mert: minimum error rate training, as in the paper; mira: batch MIRA"),
     ] = "mira"
-    nbest: Annotated[int, auto("n-best list size in distinct translations", demo=50, ge=2)] = 100
+    nbest: Annotated[int, auto("number of distinct translations in an n-best list", demo=50, ge=2)] = 100
     restarts: Annotated[int, auto("mert: number of random restarts per iteration", demo=8, ge=0)] = 20
     iterations: Annotated[
         int,
         auto(
-            "number of iterations; the weights of the second half of them are averaged; a larger number extends a "
-            "finished run",
+            "number of iterations; the weights of the second half of the iterations are averaged; a larger number "
+            "extends a finished tuning run",
             demo=8,
             ge=1,
         ),
@@ -299,7 +305,7 @@ class Tuning:
 
 @section
 class SystemEntry:
-    """A system: features added to the baseline, or LSTMs, or the n-best lists of another system rescored."""
+    """A system: the baseline with added features, LSTMs, or a network that rescores another system's n-best lists."""
 
     features: Annotated[
         list[str] | None,
@@ -313,11 +319,13 @@ class SystemEntry:
         str | None, Field(description="network that translates or rescores: one of seq2seq.networks, or cslm")
     ] = None
     rescores: Annotated[
-        str | None, Field(description="system whose n-best lists are rescored; without it, the LSTMs translate alone")
+        str | None, Field(description="system whose n-best lists are rescored; null: the LSTMs translate alone")
     ] = None
     weight: Annotated[
         Literal["even", "tuned"] | None,
-        Field(description="weight of the network's score: that of the system's score, or tuned on the dev set"),
+        Field(
+            description="weight of the network's score; even: same as the system's score; tuned: tuned on the dev set"
+        ),
     ] = None
     ensemble: Annotated[
         int | None, Field(ge=1, description="number of networks whose probabilities are averaged; default: 1")
@@ -329,11 +337,11 @@ class SystemEntry:
 
 @section
 class Evaluation:
-    """The tables."""
+    """The tables of results."""
 
     joint: Annotated[
         dict[Name, list[str]],
-        Field(description="additional rows for concatenated test sets: name -> names of the test sets"),
+        Field(description="additional rows for several test sets scored as one: name -> names of the test sets"),
     ] = field(default_factory=dict)
 
 
@@ -346,7 +354,7 @@ class Config:
     cluster: Annotated[
         bool,
         Field(
-            description="whether jobs run on machines other than the one that runs snakemake; set by the profile slurm"
+            description="whether jobs run on other machines than snakemake itself; the profile slurm sets this to true"
         ),
     ] = False
     job_hours: Annotated[
@@ -354,23 +362,23 @@ class Config:
         Field(
             ge=1,
             description="maximum time limit of a job on a cluster, in hours; alignment, training and tuning save a "
-            "checkpoint before it and resume in the next attempt",
+            "checkpoint before this limit and resume in the next attempt",
         ),
     ] = 24
     quick: Annotated[
         bool,
         Field(
-            description="whether every `auto` has the value for the demo corpus: a trial in minutes on a few thousand "
-            "lines of your own corpora"
+            description="whether every `auto` has the value for the demo corpus, for a trial of a few minutes on a few "
+            "thousand lines of your own corpora"
         ),
     ] = False
     seed: Annotated[int, Field(ge=0, description="random seed; tuning run n has the seed `seed` + n")] = 1
     engine: Annotated[
         Program | Engines,
-        Field(description="programs for alignment, training, tuning and decoding: one for all, or a map"),
+        Field(description="program for alignment, training, tuning and decoding: one name, or a map of names"),
     ] = "rnnsmt"
     moses_home: Annotated[
-        str | None, Field(description="directory of a Moses installation, which engine: moses requires")
+        str | None, Field(description="directory of a Moses installation; required for engine: moses")
     ] = None
     corpora: Annotated[list[CorpusEntry], Field(min_length=1)]
     demo: Demo = field(default_factory=Demo)
