@@ -20,6 +20,8 @@ CORES ?= $(shell $(PYTHON) -c "import os; print(len(os.sched_getaffinity(0)) if 
 VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# packages are compiled when they are first imported, and stay so in .venv
+export PYTHONDONTWRITEBYTECODE :=
 TOOLS := build/tools
 DOCS := build/docs
 # for `make models`; required for other runs, whose texts have other licences
@@ -58,7 +60,6 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(0 if sys.version_info >= (3, 11) else 'rnnsmt needs Python 3.11 or newer, this is ' + sys.version.split()[0] + '; use another one: make setup PYTHON=python3.12')"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --no-compile --only-binary :all: --no-binary connection_pool --requirement requirements.lock
-	$(BIN)/python -m compileall -qq -j 0 -x '/(tests?|testing)/' $(VENV)/lib
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
