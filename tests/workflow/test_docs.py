@@ -27,6 +27,7 @@ trap 'test -z "${server:-}" || kill "$server"' EXIT
 snakemake() { command snakemake --snakefile "$ROOT/Snakefile" --dry-run "$@" < /dev/null; }
 make() { command make --dry-run -C "$ROOT" "$@"; }
 pip() { :; }
+source() { :; }
 srun() { while [[ $1 == --* ]]; do shift; done; "$@"; }
 moses() { type -P moses > /dev/null || return 0; command moses "$@"; }
 """
