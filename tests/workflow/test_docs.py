@@ -52,7 +52,7 @@ def runnable(block: str, port: int) -> str:
     """Return a code block with its server in the background, on another port."""
     block = block.replace("8000", str(port))
     waiting = rf" & server=$!; until curl -s http://127.0.0.1:{port}/ > /dev/null; do kill -0 $server; sleep 0.2; done"
-    return re.sub(rf"(--serve {port})$", rf"\1{waiting}", block, flags=re.M)
+    return re.sub(rf"(--serve {port})( +#.*)?$", rf"\1{waiting}", block, flags=re.M)
 
 
 def prepare(directory: Path, page: Path) -> None:

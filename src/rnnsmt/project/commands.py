@@ -86,9 +86,9 @@ def run_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Run the workflow in the current directory, or in that of --directory.
 
-    Options are passed on to Snakemake (see `snakemake --help`); --cores is required. By default, --snakefile is the
-    workflow of this package, --configfile is config.yaml in the directory, and --workflow-profile is its
-    profiles/default. On a terminal, --logger is rich.
+    Options are passed on to Snakemake (see `snakemake --help`); --cores is required, except with a profile for a
+    cluster. By default, --snakefile is the workflow of this package, --configfile is config.yaml in the directory,
+    and --workflow-profile is its profiles/default. On a terminal, --logger is rich.
 
     Example, in a directory created by `rnnsmt init`:
 

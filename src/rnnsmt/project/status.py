@@ -45,7 +45,9 @@ def status(directory: Path) -> Iterator[str]:
         if event["failed"]:
             failed[number] = event["failed"]
     if any((directory / ".snakemake/locks").glob("*.lock")):
-        state = "running (or killed: if no snakemake runs here, unlock it with snakemake --unlock)"
+        state = (
+            "running (or killed: if no snakemake runs here, unlock it with snakemake --unlock or rnnsmt run --unlock)"
+        )
     else:
         state = "failed" if failed else "finished" if done == total else "ended early"
     yield f"{state}: {done} of {total} jobs done"
