@@ -33,7 +33,8 @@ demo:
 """
 
 QUICK = """\
-# A trial in minutes: small networks and search limits, one tuning run. For the final run, remove these three lines.
+# A trial in minutes: small networks and search limits, one tuning run. For the final run, with the whole training text,
+# create another directory without --quick.
 quick: true
 tuning: {runs: 1}
 alignment: {aligners: [fast_align]}
