@@ -245,5 +245,5 @@ def coverage_cost(work: Work, gap: int, mask: int) -> float:
 
 def test_the_table_of_features_has_those_of_the_decoder() -> None:
     page = (Path(__file__).parents[3] / "docs/search.md").read_text()
-    rows = page.partition("| feature | estimated")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = page.partition("| feature | estimate for")[2].partition("\n\n")[0].splitlines()[2:]
     assert {kind for row in rows for kind in re.findall("`([^`]+)`", row.split(" | ")[0])} == set(SUPPORTED)
