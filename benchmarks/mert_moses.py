@@ -1,14 +1,17 @@
 #!/usr/bin/env python
 """Decode for Moses' ``mert-moses.pl`` with rnnsmt's search, to compare the optimisers on the same model and decoder.
 
-``mert-moses.pl`` calls this script like ``moses``. MODEL is a model directory of a split (``held_out.py run``), whose
-``moses.ini`` has absolute paths in the copy ``moses.ini`` that is tuned; TABLES has its filtered tables:
+``mert-moses.pl`` calls this script like ``moses``. MODEL is the model directory of a split (``held_out.py run``).
+``moses.ini`` is a copy of its ini file with absolute paths, and TABLES is the directory with its filtered tables:
 
     export TABLES=MODEL/filtered/all
     perl MOSES/scripts/training/mert-moses.pl val.en val.fr benchmarks/mert_moses.py moses.ini --nbest=100 \\
         --working-dir=WORK --mertdir=MOSES/bin --rootdir=MOSES/scripts --no-filter-phrase-table \\
         --maximum-iterations=25 "--mertmertargs=-r SEED"
     rnnsmt search decode --ini WORK/moses.ini --model-dir $TABLES --input test.en --output test.output
+    rnnsmt evaluation bleu --hypothesis test.output --reference test.fr --system moses --test-set test --output t.json
+
+The last two commands are repeated for val.
 """
 
 import argparse
@@ -21,13 +24,11 @@ from rnnsmt.moses.ini import MosesIni
 
 
 def weights(ini: MosesIni) -> str:
-    """Return the weights as ``moses -show-weights`` prints them: in the order of n-best lists, with states first."""
-    found = sorted(
-        ini.weights.items(), key=lambda item: not item[0].startswith(("LexicalReordering", "Distortion", "LM"))
-    )
+    """Return the weights as ``moses -show-weights`` prints them, stateful features first, as in n-best lists."""
+    stateful = ("LexicalReordering", "Distortion", "LM")
     return "".join(
-        f"{name} UNTUNEABLE\n" if name.startswith("Unknown") else f"{name}= {' '.join(map(str, values))}\n"
-        for name, values in found
+        f"{name} UNTUNEABLE\n" if name.startswith("Unknown") else f"{name}= {' '.join(map(str, ini.weights[name]))}\n"
+        for name in sorted(ini.weights, key=lambda name: not name.startswith(stateful))
     )
 
 
@@ -51,7 +52,8 @@ parser.add_argument("-input-file")
 args, _ = parser.parse_known_args()
 ini = MosesIni.read(args.config)
 if args.show_weights:
-    sys.exit(sys.stdout.write(weights(ini)) and None)
+    sys.stdout.write(weights(ini))
+    sys.exit()
 overwrite(ini, args.weight_overwrite)
 nbest, size = args.n_best_list[:2]
 ini.write("weights.ini")

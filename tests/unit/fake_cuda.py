@@ -343,11 +343,13 @@ def gradients(
     of_leaves: dict[int, torch.Tensor] = {}
     with torch.no_grad():
         for node in reversed(order):
-            if hasattr(node, "variable"):
-                of_leaves |= {id(node.variable): value for value in at_outputs[node].values()}
-            if hasattr(node, "variable") or not at_outputs[node]:
+            received = at_outputs[node]
+            if not received:
                 continue
-            arguments = [at_outputs[node].get(number) for number in range(1 + max(at_outputs[node]))]
+            if hasattr(node, "variable"):
+                of_leaves[id(node.variable)] = received[0]
+                continue
+            arguments = [received.get(number) for number in range(1 + max(received))]
             if isinstance(node, torch.autograd.function.BackwardCFunction):
                 found, edges = node.apply(*arguments), [edge for edge in node.next_functions if edge[0] is not None]
                 found = [value for value, needed in zip(found, node.needs_input_grad, strict=True) if needed]

@@ -14,8 +14,8 @@ from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 # Memory of Snakemake itself in a job on a cluster.
 SNAKEMAKE_MB = 300
 
-# runtime of a job that saves a checkpoint before its time limit and is resumed by the next attempt, and the maximum of all
-# jobs: ten years on one machine.
+# Maximum runtime of all jobs, and that of a job that saves a checkpoint before its time limit and is resumed by the next
+# attempt: ten years on one machine.
 LONG = 60 * config["job_hours"] if CLUSTER else 10 * 365 * 1440
 
 # Resources that the jobs of one machine share, unless --resources is given: one training or scoring at a time uses the

@@ -62,7 +62,7 @@ class Members:
 
 @section
 class CorpusEntry:
-    """One corpus. The paths of files are relative to ``data_dir``."""
+    """A corpus. File paths are relative to ``data_dir``."""
 
     name: Annotated[Name, Field(description="name of the corpus in the results")]
     role: Annotated[

@@ -44,7 +44,7 @@ class Languages:
 
 @section
 class Demo:
-    """The demo corpus, which is written if the files of a corpus are in results/demo."""
+    """The demo corpus. It is created if the files of a corpus are in ``results/demo``."""
 
     scale: Annotated[float, Field(ge=0.01, le=1, description="fraction of the training lines of the demo corpus")] = 1.0
 
@@ -211,7 +211,7 @@ class Rnn:
 
 @section
 class Cslm:
-    """The continuous-space language model. It uses the target vocabulary of rnn."""
+    """Continuous-space language model, with the target vocabulary of ``rnn``."""
 
     preset: NetworkPreset = "small"
     settings: Settings = field(default_factory=dict)
@@ -220,7 +220,7 @@ class Cslm:
 
 @section
 class Nnjm:
-    """The neural network joint model (Devlin et al. 2014). It uses the vocabularies of rnn."""
+    """Neural network joint model (Devlin et al. 2014), with the vocabularies of ``rnn``."""
 
     preset: NetworkPreset = "small"
     settings: Settings = field(default_factory=dict)
@@ -337,7 +337,7 @@ class SystemEntry:
 
 @section
 class Evaluation:
-    """The tables of results."""
+    """Result tables."""
 
     joint: Annotated[
         dict[Name, list[str]],
