@@ -11,8 +11,8 @@ The scores of the published figures are in benchmarks/held_out.tar.xz: unpack it
 ``report``.
 
 ``split --kind random`` draws five disjoint sets of 2,000 sentences; each of the five training texts consists of all
-other sentences. ``--kind topics`` holds out whole topics, i.e. clusters of tf-idf vectors; neither the training text
-nor the tuning text contains a sentence of the topic.
+other sentences. ``--kind fresh`` draws eight more, of sentences that none of these sets has. ``--kind topics`` holds out whole
+topics, i.e. clusters of tf-idf vectors; neither the training text nor the tuning text contains a sentence of the topic.
 
 ``run`` runs the workflow on every split with each kind of phrase table. Text, alignment, language model and networks of
 the second run are hard links to those of the first, so that nothing is trained twice.
@@ -47,6 +47,8 @@ SENTENCES = 2000
 USED_BEFORE = 20261122
 """Seed of the 2,000 sentences of earlier comparisons (research/worth.md), which are never drawn again."""
 SEED = 20261124
+FRESH_SPLITS, FRESH_SEED = 8, 20261128
+"""Number of the splits of E11, and the seed with which their sentences are drawn."""
 SHARED = ("corpus", "align", "phrases", "rnn", "cslm", "nnjm", "selection", "downloads")
 """Directories below results/ that do not depend on the smoothing of the phrase table."""
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -59,6 +61,16 @@ def random_splits(source: list[str]) -> list[list[int]]:
     used = set(random.Random(USED_BEFORE).sample(unique, SENTENCES))
     drawn = random.Random(SEED).sample([number for number in unique if number not in used], SPLITS * SENTENCES)
     return [sorted(drawn[k * SENTENCES : (k + 1) * SENTENCES]) for k in range(SPLITS)]
+
+
+def fresh_splits(source: list[str]) -> list[list[int]]:
+    """Draw disjoint sets of sentences whose source sides are unique and that are in no set of `random_splits`."""
+    counts = Counter(source)
+    unique = [number for number, line in enumerate(source) if counts[line] == 1]
+    used = set(random.Random(USED_BEFORE).sample(unique, SENTENCES)).union(*random_splits(source))
+    numbers = [number for number in unique if number not in used]
+    drawn = random.Random(FRESH_SEED).sample(numbers, FRESH_SPLITS * SENTENCES)
+    return [sorted(drawn[k * SENTENCES : (k + 1) * SENTENCES]) for k in range(FRESH_SPLITS)]
 
 
 def topic_splits(source: list[str], dev: list[str]) -> tuple[list[list[int]], list[list[int]], list[list[str]]]:
@@ -125,12 +137,11 @@ def split(args: argparse.Namespace) -> None:
     """Write the directories of the splits."""
     source, target = list(read_lines(args.source)), list(read_lines(args.target))
     dev = [list(read_lines(path)) for path in args.dev]
-    typical: list[list[str]] = [[] for _ in range(SPLITS)]
-    left_out_of_dev: list[list[int]] = [[] for _ in range(SPLITS)]
-    if args.kind == "random":
-        held_out = random_splits(source)
-    else:
+    if args.kind == "topics":
         held_out, left_out_of_dev, typical = topic_splits(source, dev[0])
+    else:
+        held_out = fresh_splits(source) if args.kind == "fresh" else random_splits(source)
+        left_out_of_dev, typical = [[] for _ in held_out], [[] for _ in held_out]
     for number, rows in enumerate(held_out, 1):
         directory = Path(args.output_dir) / f"{args.kind}{number}"
         directory.mkdir(parents=True, exist_ok=True)
@@ -642,7 +653,7 @@ def main() -> None:
     new.add_argument("--source", required=True, help="source side of the training text")
     new.add_argument("--target", required=True, help="target side of the training text")
     new.add_argument("--dev", nargs=2, required=True, metavar=("SOURCE", "TARGET"), help="text for tuning")
-    new.add_argument("--kind", choices=("random", "topics"), required=True, help="what is held out")
+    new.add_argument("--kind", choices=("random", "fresh", "topics"), required=True, help="what is held out")
     new.add_argument("--output-dir", required=True)
     new.set_defaults(function=split)
     new = commands.add_parser("halves", help="write two splits with dev and test text exchanged")
