@@ -51,6 +51,15 @@ FRESH_SPLITS, FRESH_SEED = 8, 20261128
 """Number of the splits of E11, and the seed with which their sentences are drawn."""
 SHARED = ("corpus", "align", "phrases", "rnn", "cslm", "nnjm", "selection", "downloads")
 """Directories below results/ that do not depend on the smoothing of the phrase table."""
+MODELS = [
+    "results/model/moses.ini",
+    "results/model/filtered/all/phrase-table.gz",
+    "results/augmented/rnn/network1/filtered/all/phrase-table.gz",
+    *(f"results/augmented/{system}/network1/moses.ini" for system in ("rnn", "cslm", "cslm_rnn")),
+    "results/cslm/network1/model.safetensors",
+    "results/model/lm.arpa.gz",
+]
+"""Files that `tuning.py` needs of a split."""
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 
@@ -240,7 +249,7 @@ def run(args: argparse.Namespace) -> None:
                 snakemake(here, args.cores, own, str(table.relative_to(here)))
                 # both tables have the same pairs, so files that were created from them are up to date
                 shutil.copystat(runs[0] / table.relative_to(here), table)
-            snakemake(here, args.cores, own, "results/table1.tsv")
+            snakemake(here, args.cores, own, *(MODELS if args.models else ["results/table1.tsv"]))
 
 
 CONTRASTS: dict[str, dict[str, int]] = {
@@ -672,6 +681,7 @@ def main() -> None:
     new.add_argument("--trainings", type=int, default=1, help="networks of each kind, and tuning runs")
     new.add_argument("--cores", type=int, default=1)
     new.add_argument("--config", nargs="*", default=[], help="further settings, as --config of snakemake")
+    new.add_argument("--models", action="store_true", help="only make the models, for `tuning.py`")
     new.add_argument("--same-training", action="store_true", help="train models once, for the first split (`halves`)")
     new.set_defaults(function=run)
     new = commands.add_parser("archive", help="pack the score files of splits")

@@ -1,17 +1,8 @@
 #!/usr/bin/env python
 """Decode for Moses' ``mert-moses.pl`` with rnnsmt's search, to compare the optimisers on the same model and decoder.
 
-``mert-moses.pl`` calls this script like ``moses``. MODEL is the model directory of a split (``held_out.py run``).
-``moses.ini`` is a copy of its ini file with absolute paths, and TABLES is the directory with its filtered tables:
-
-    export TABLES=MODEL/filtered/all
-    perl MOSES/scripts/training/mert-moses.pl val.en val.fr benchmarks/mert_moses.py moses.ini --nbest=100 \\
-        --working-dir=WORK --mertdir=MOSES/bin --rootdir=MOSES/scripts --no-filter-phrase-table \\
-        --maximum-iterations=25 "--mertmertargs=-r SEED"
-    rnnsmt search decode --ini WORK/moses.ini --model-dir $TABLES --input test.en --output test.output
-    rnnsmt evaluation bleu --hypothesis test.output --reference test.fr --system moses --test-set test --output t.json
-
-The last two commands are repeated for val.
+``mert-moses.pl`` calls this script like ``moses``; ``tuning.py moses`` starts it. The environment variable TABLES is the directory
+with the filtered tables of the model.
 """
 
 import argparse
