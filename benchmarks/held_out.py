@@ -11,8 +11,9 @@ The scores of the published figures are in benchmarks/held_out.tar.xz: unpack it
 ``report``.
 
 ``split --kind random`` draws five disjoint sets of 2,000 sentences; each of the five training texts consists of all
-other sentences. ``--kind fresh`` draws eight more, of sentences that none of these sets has. ``--kind topics`` holds out whole
-topics, i.e. clusters of tf-idf vectors; neither the training text nor the tuning text contains a sentence of the topic.
+other sentences. ``--kind fresh`` draws eight more, of sentences that none of these sets has. ``--kind topics`` holds
+out whole topics, i.e. clusters of tf-idf vectors; neither the training text nor the tuning text contains a sentence of
+the topic.
 
 ``run`` runs the workflow on every split with each kind of phrase table. Text, alignment, language model and networks of
 the second run are hard links to those of the first, so that nothing is trained twice.

@@ -138,7 +138,7 @@ class System:
         programs = directory / "programs"
         programs.mkdir(parents=True)
         for name in ("extractor", "pro", "kbmira", "evaluator"):  # it asks for all of them, and runs the first
-            os.symlink(moses / "bin/extractor", programs / name)
+            (programs / name).symlink_to(moses / "bin/extractor")
         # other random starts in every iteration, as without -r, but the same ones whenever the run is repeated
         (programs / "mert").write_text(
             f"""#!/bin/sh
