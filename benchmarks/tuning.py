@@ -150,7 +150,7 @@ exec {moses}/bin/mert -r $(({seed} * 1000 + iteration)) "$@"
         ini = copy.deepcopy(self.ini)
         for feature in ini.features:
             if "path" in feature.options:
-                feature.options["path"] = str(Path(feature.options["path"]).resolve())
+                feature.options["path"] = str(self.ini.file_of(feature).resolve())
         ini.write(directory / "start.ini")
         script = moses / "scripts/training/mert-moses.pl"
         command = [

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
 
 from rnnsmt.base.io import InputError, check_output, check_output_directory, read_lines, write_lines
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
-from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Smoothing, Tuning
+from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Smoothing, Tuning, default_iterations
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
@@ -574,8 +574,8 @@ def tune(
     source: Text,
     reference: Text,
     output: str | Path,
-    optimiser: str = "mert",
-    iterations: int = Tuning.iterations,
+    optimiser: str = Tuning.optimiser,
+    iterations: int | None = None,
     seed: int = 1,
     threads: int = 1,
 ) -> tuple[Path, float]:
@@ -585,8 +585,9 @@ def tune(
         ini: the model with the initial weights.
         source, reference: dev set, tokenised.
         output: the ini with the tuned weights.
-        optimiser: ``mert`` or ``mira``.
-        iterations: number of iterations; the weights of the second half of them are averaged.
+        optimiser: ``mert``, ``mert-averaged`` or ``mira``.
+        iterations: number of iterations: with ``mert``, the maximum (default: 25); otherwise the exact number (16), and
+            the weights of the second half of them are averaged.
         seed: random seed.
         threads: number of threads.
 
@@ -602,10 +603,13 @@ def tune(
     from rnnsmt.search import SearchOptions, load_model
     from rnnsmt.tuning.checkpoint import TuningCheckpoint
     from rnnsmt.tuning.loop import tune as tune_weights
+    from rnnsmt.tuning.optimisers import OPTIMISERS
     from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
     from rnnsmt.tuning.runs import ModelDecoder
 
-    check_choice("optimiser", optimiser, ("mert", "mira"))
+    check_choice("optimiser", optimiser, tuple(OPTIMISERS))
+    if iterations is None:
+        iterations = default_iterations(optimiser)
     check_integer("iterations", iterations, 1, MAX_INT)
     _check_seed(seed)
     _check_threads(threads)

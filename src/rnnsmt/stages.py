@@ -115,7 +115,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "binarise": Stage(1, "convert a model to one memory-mapped binary file"),
     },
     "tuning": {
-        "mert": Stage(8, "tune weights by MERT or batch MIRA on a dev set"),
+        "mert": Stage(9, "tune weights by MERT or batch MIRA on a dev set"),
         "optimise": Stage(1, "optimise weights on given n-best lists"),
         "rerank": Stage(1, "select the best hypothesis of every n-best list"),
     },

@@ -8,6 +8,9 @@ from rnnsmt.config.corpora import DEMO_DIRECTORY, corpora_of
 PARTS = ("alignment", "training", "tuning", "decoding")
 """Parts of the pipeline that ``engine`` can assign to Moses."""
 
+MOSES_OPTIMISERS = {"mert": "mert", "mira": "kbmira"}
+"""Optimisers that Moses has, and its program of each."""
+
 
 def amount_kept(amount: str | float | Mapping[str, float]) -> str:
     """Return the option of `selection select` for a value of ``selection``: auto, a fraction, or millions of words."""

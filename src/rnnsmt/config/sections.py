@@ -287,20 +287,35 @@ class Tuning:
         int, Field(ge=1, le=100, description="number of independent tuning runs; run n has the seed `seed` + n")
     ] = 3
     optimiser: Annotated[
-        Literal["mert", "mira"],
-        Field(description="optimiser; mert: minimum error rate training, as in the paper; mira: batch MIRA"),
-    ] = "mira"
+        Literal["mert", "mert-averaged", "mira"],
+        Field(
+            description="optimiser; mert: minimum error rate training as in mert-moses.pl and the paper; "
+            "mert-averaged: with means of local optima and iterations, which vary less from run to run; mira: batch "
+            "MIRA"
+        ),
+    ] = "mert"
     nbest: Annotated[int, auto("number of distinct translations in an n-best list", demo=50, ge=2)] = 100
-    restarts: Annotated[int, auto("mert: number of random restarts per iteration", demo=8, ge=0)] = 20
+    restarts: Annotated[int, auto("mert, mert-averaged: random restarts per iteration", demo=8, ge=0)] = 20
     iterations: Annotated[
-        int,
+        int | None,
         auto(
-            "number of iterations; the weights of the second half of the iterations are averaged; a larger number "
-            "extends a finished tuning run",
+            "number of iterations; mert: the maximum, a run ends when the weights no longer change; others: exactly, "
+            "the weights of their second half are averaged; null: 25 with mert, 16 with others; a larger number "
+            "extends a finished run",
             demo=8,
             ge=1,
         ),
-    ] = 16
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Resolve ``iterations``."""
+        if self.iterations is None:
+            object.__setattr__(self, "iterations", default_iterations(self.optimiser))
+
+
+def default_iterations(optimiser: str) -> int:
+    """Return the number of iterations of an optimiser: that of mert-moses.pl for ``mert``."""
+    return 25 if optimiser == "mert" else 16
 
 
 @section

@@ -212,15 +212,19 @@ class Systems:
 
     def optimiser_options(self) -> str:
         """Return the options of ``tuning mert`` and ``tuning optimise`` that select the optimiser."""
-        names = ["optimiser", "restarts"] if self.config["tuning"]["optimiser"] == "mert" else ["optimiser"]
+        mira = self.config["tuning"]["optimiser"] == "mira"
+        names = ["optimiser"] if mira else ["optimiser", "restarts"]
         return settings_options({name: self.config["tuning"][name] for name in names})
 
     def tuning_text(self) -> str:
         """Return a text on how the phrase-based systems are tuned, for the notes of the table."""
         tuning = self.config["tuning"]
-        name, last = {"mert": "MERT", "mira": "batch MIRA"}[tuning["optimiser"]], tuning["iterations"]
+        name = {"mert": "MERT", "mert-averaged": "averaged MERT", "mira": "batch MIRA"}[tuning["optimiser"]]
+        last = tuning["iterations"]
         if "tuning" in parts_of_moses(self.config):
             return f"{name} of Moses (mert-moses.pl), at most {last} iterations, weights of the last one"
+        if tuning["optimiser"] == "mert":
+            return f"every phrase-based system on its own by MERT, as mert-moses.pl, at most {last} iterations"
         averaged = f"mean weights of iterations {last // 2 + 1} to {last}" if last > 2 else "weights of the last one"
         return f"every phrase-based system on its own by {name}, iterations: {last}, {averaged}"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import add_threads, positive
-from rnnsmt.config.derived import PARTS
+from rnnsmt.config.derived import MOSES_OPTIMISERS, PARTS
 from rnnsmt.config.paths import LM, PHRASE_TABLE, REORDERING_TABLE
 from rnnsmt.moses.ini import (
     CSLM_UNKNOWN,
@@ -278,7 +278,7 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
     add("--checkpoint-dir", nargs="+", required=True, type=Path, metavar="DIR",
         help="working directory of mert-moses.pl for each run, used to resume an interrupted run")  # fmt: skip
     add_model_dir(parser)
-    add_fields(parser, Tuning, "optimiser", default="mert")
+    add_fields(parser, Tuning, "optimiser", choices=tuple(MOSES_OPTIMISERS))
     add_fields(parser, Tuning, "nbest")
     add("--max-iterations", type=positive, default=25, metavar="N", help="maximum number of iterations")
     add_limits(parser)

@@ -20,6 +20,7 @@ from rnnsmt.base.io import (
     write_plain,
 )
 from rnnsmt.base.resuming import CheckpointDirectory
+from rnnsmt.config.derived import MOSES_OPTIMISERS
 from rnnsmt.moses.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
 from rnnsmt.moses.installation import MERT, MOSES, Installation, run
 from rnnsmt.moses.nbest import fields_of
@@ -28,9 +29,6 @@ from rnnsmt.stages import STAGES
 BEGUN, ENDED = "begun.json", "ended"
 """Files of a tuning directory: the settings and inputs that the result depends on; the marker that the script has
 finished."""
-
-OPTIMISERS = {"mert": "mert", "mira": "kbmira"}
-"""Program of each optimiser."""
 
 
 class Limits(NamedTuple):
@@ -152,7 +150,7 @@ def tune(
         output_history: the history, in the format of `tuning mert`.
         work: directory of the run, including all files of the script.
         log: log file for the output of the programs.
-        optimiser: a key of ``OPTIMISERS``.
+        optimiser: a key of ``MOSES_OPTIMISERS``.
     """
     work = work.resolve()
     for feature in ini.features:
@@ -164,7 +162,7 @@ def tune(
     located = for_moses(ini, directory)
     fingerprint = {
         "version of this stage": STAGES["moses"]["tune"].version,
-        **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", OPTIMISERS[optimiser])},
+        **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", MOSES_OPTIMISERS[optimiser])},
         **_ini_fingerprint(located, work),
         "source": sha256(source),
         "reference": " ".join(map(sha256, references)),

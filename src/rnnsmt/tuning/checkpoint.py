@@ -29,7 +29,7 @@ class TuningCheckpoint:
         self.directory = self._checkpoint.path
         self.iterations: list[dict[str, Any]] = []
         self._result: dict[str, Any] | None = None
-        """The result of the run, if it was decoded: ``weights`` and their ``dev_bleu``."""
+        """The result of the run, if it was decoded: ``weights``, their ``dev_bleu``, the requested ``iterations``."""
         self.path = self.directory / "checkpoint.json"
         self._checkpoint.lock()
         self._checkpoint.clear_finished("checkpoint.json", "nbest-*.npz")
@@ -51,14 +51,16 @@ class TuningCheckpoint:
         self.iterations.append(dict(iteration))
         self._write()
 
-    def save_result(self, weights: Weights, dev_bleu: float) -> None:
-        """Save the result of the run."""
-        self._result = {"weights": weights.tolist(), "dev_bleu": dev_bleu}
+    def save_result(self, iterations: int, weights: Weights, dev_bleu: float) -> None:
+        """Save the result of the run with this number of requested iterations."""
+        self._result = {"iterations": iterations, "weights": weights.tolist(), "dev_bleu": dev_bleu}
         self._write()
 
-    def result_of(self, weights: Weights) -> float | None:
-        """Return the saved BLEU of the result of the run, or None if it was not decoded with these weights."""
-        return self._result["dev_bleu"] if self._result and self._result["weights"] == weights.tolist() else None
+    def result_of(self, iterations: int) -> tuple[Weights, float] | None:
+        """Return weights and BLEU of the result with this number of requested iterations, if it is saved."""
+        if self._result is None or self._result["iterations"] != iterations:
+            return None
+        return np.array(self._result["weights"]), self._result["dev_bleu"]
 
     def _write(self) -> None:
         saved = {

@@ -8,7 +8,7 @@ from rnnsmt.base.io import InputError, read_lines, write_json, write_lines, writ
 from rnnsmt.base.options import add_threads
 from rnnsmt.base.progress import say
 from rnnsmt.base.resuming import Stop
-from rnnsmt.config.sections import Tuning
+from rnnsmt.config.sections import Tuning, default_iterations
 from rnnsmt.tuning.options import LoopOptions, add_optimiser, optimiser_options
 
 
@@ -42,13 +42,16 @@ def mert_options(parser: argparse.ArgumentParser) -> None:
 def mert(args: argparse.Namespace) -> dict[str, object]:
     r"""Tune the weights of a model for corpus BLEU on a dev set.
 
-    The optimiser is minimum error rate training (MERT, Och 2003) or, with --optimiser, batch MIRA (Cherry and Foster
-    2012); both work in the same loop on the same n-best lists.
+    The optimiser is minimum error rate training (MERT, Och 2003) or, with --optimiser mira, batch MIRA (Cherry and
+    Foster 2012); both work in the same loop on the same n-best lists.
 
     Every iteration optimises the weights on the n-best lists of all previous iterations (except the first, which uses
-    the initial weights), decodes the dev set, adds the new n-best lists, and saves a checkpoint. The result is
-    the mean of the weights of the second half of the iterations; the dev set is decoded once more with it.
-    Outputs are the ini with these weights, and the history of all iterations (JSON).
+    the initial weights), decodes the dev set, adds the new n-best lists, and saves a checkpoint. With mert, as with
+    mert-moses.pl, a run ends when an optimisation no longer changes the weights, and its weights are the result. With
+    mert-averaged and mira, the number of iterations is fixed, and the mean of the weights of their second half is the
+    result. The dev set is decoded once more with the result, unless it was. Outputs are the ini with these weights, and
+    the history of all iterations (JSON). A result with a lower BLEU on the dev set than the initial weights is a
+    warning.
 
     An interrupted run resumes from --checkpoint-dir and ends with the same weights (with a CSLM, only on the same
     processor model, because rounding differs between processors). If the next iteration would exceed --time-limit,
@@ -91,7 +94,8 @@ def mert(args: argparse.Namespace) -> dict[str, object]:
         for run in sharing:
             label = f"run {run.number} of {len(runs)}, "
             say(f"{label}seed {run.seed}")
-            options = LoopOptions(run.seed, args.iterations, args.threads, optimiser_options(args))
+            number = args.iterations or default_iterations(args.optimiser)
+            options = LoopOptions(run.seed, number, args.threads, optimiser_options(args))
             checkpoint = checkpoints[run.checkpoint_dir]
             tuned = tune(decoder, bleu, decoder.start, checkpoint, options, stop, label)
             decoder.set_weights(tuned.weights)
@@ -143,8 +147,8 @@ def optimise(args: argparse.Namespace) -> dict[str, object]:
     from rnnsmt.moses.ini import MosesIni
     from rnnsmt.moses.nbest import read_lists
     from rnnsmt.search.source_text import check_sentences
-    from rnnsmt.tuning.loop import optimise_weights
     from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch, pool_bleu, start_weights, tunable_features
+    from rnnsmt.tuning.optimisers import optimise_weights
 
     ini = MosesIni.read(args.ini)
     sources, references = read_texts(args.source, args.reference)

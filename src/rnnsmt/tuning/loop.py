@@ -1,9 +1,13 @@
-"""Outer loop of tuning: optimise the weights, decode, merge the n-best lists, save a checkpoint, for fixed iterations.
+"""Outer loop of tuning: decode, merge the n-best lists, save a checkpoint, optimise the weights, and decode with them.
 
-As in ``mert-moses.pl``, weights have absolute sum 1, and n-best lists of all iterations accumulate. Unlike there, the
-number of iterations is fixed, and the result is the mean of the weights of their second half (``averaged``). BLEU
-varies by tenths from iteration to iteration, as much as systems that are compared may differ, so that selecting the
-iteration with the highest BLEU on the dev set partly selects noise (benchmarks/tuning.md).
+As in ``mert-moses.pl``, weights have absolute sum 1, and n-best lists of all iterations accumulate. Which weights are
+the result depends on the optimiser (``rnnsmt.tuning.optimisers``):
+
+* ``mert`` does as ``mert-moses.pl`` does: a run ends when an optimisation no longer changes the weights, or after the
+  maximum number of iterations; the result is the weights of the last optimisation.
+* The others make a fixed number of iterations, and the result is the mean of the weights of their second half
+  (``averaged``). BLEU varies by tenths from iteration to iteration, as much as systems that are compared may differ;
+  the mean varies less with the seed (benchmarks/tuning.md).
 """
 
 import time
@@ -18,10 +22,8 @@ from rnnsmt.base.progress import say
 from rnnsmt.base.resuming import Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
 from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of
-from rnnsmt.tuning import mert, mira
 from rnnsmt.tuning.checkpoint import TuningCheckpoint
 from rnnsmt.tuning.nbest_pool import (
-    FlatPool,
     NbestPool,
     Weights,
     active_features,
@@ -30,29 +32,11 @@ from rnnsmt.tuning.nbest_pool import (
     pool_bleu,
     tunable_features,
 )
-from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
+from rnnsmt.tuning.optimisers import OPTIMISERS, optimise_weights
+from rnnsmt.tuning.options import LoopOptions
 
-
-def optimise_weights(
-    pool: FlatPool,
-    start: Weights,
-    active: NDArray[np.bool_],
-    seed: Sequence[int],
-    options: OptimiserOptions,
-    threads: int = 1,
-) -> Weights:
-    """Return optimised weights ``[F]`` with absolute sum 1 for the pool, by MERT or batch MIRA.
-
-    Args:
-        start: weights of the previous iteration.
-        active: ``[F]``, mask of the features whose weights may change; the others keep their weights up to the common
-            scale.
-        seed: entropy of the random generator of this optimisation.
-        threads: number of threads; does not affect the result.
-    """
-    if options.optimiser == "mira":
-        return mira.optimise(pool, start, seed)
-    return mert.optimise(pool, start, active, seed, options.restarts, threads)
+SMALLEST_CHANGE = 1e-5
+"""Change of a weight, of weights with absolute sum 1, below which it counts as unchanged, as in ``mert-moses.pl``."""
 
 
 class Decoded(NamedTuple):
@@ -78,14 +62,16 @@ class Tuned(NamedTuple):
     """Result of tuning.
 
     Attributes:
-        weights: ``[F]``, see ``averaged``.
+        weights: ``[F]``, with absolute sum 1.
         bleu: BLEU of the dev set decoded with these weights, in percent.
+        averaged: numbers of the iterations whose mean the weights are; none if they are those of the last optimisation.
         seconds: CPU seconds of optimising, decoding and merging, for each decoding of this process.
     """
 
     weights: Weights
     bleu: float
     iterations: list[dict[str, Any]]
+    averaged: list[int]
     seconds: list[tuple[float, float, float]]
 
     def history(self, features: Sequence[str], seed: int) -> dict[str, object]:
@@ -95,7 +81,7 @@ class Tuned(NamedTuple):
             "seed": seed,
             "dev_bleu": self.bleu,
             "weights": self.weights.tolist(),
-            "averaged": [iteration["iteration"] for iteration in second_half(self.iterations)],
+            "averaged": self.averaged,
             "iterations": self.iterations,
         }
 
@@ -139,10 +125,17 @@ def tune(
             a signal was received.
     """
     run = _Run(decoder, bleu, checkpoint, options, stop, label)
-    run.iterate(normalised(start))
+    if (saved := checkpoint.result_of(options.iterations)) is not None:
+        weights, dev = saved
+    else:
+        weights = run.iterate(normalised(start))
+        dev = run.evaluate(weights)
+        checkpoint.save_result(options.iterations, weights, dev)
     iterations = checkpoint.iterations[: options.iterations]
-    weights = averaged(iterations)
-    return Tuned(weights, run.evaluate(weights), iterations, run.seconds)
+    numbers = [one["iteration"] for one in second_half(iterations)] if run.averages else []
+    if dev < (initial := iterations[0]["dev_bleu"]):
+        say(f"warning: {label}dev BLEU {dev:.2f} is below the {initial:.2f} of the initial weights")
+    return Tuned(weights, dev, iterations, numbers, run.seconds)
 
 
 @dataclass
@@ -159,20 +152,38 @@ class _Run:
     last: float = 0.0
     """Wall-clock seconds of the last decoding, with the optimisation before it."""
 
-    def iterate(self, start: Weights) -> None:
-        """Run the iterations that are missing from the checkpoint."""
-        done = len(self.checkpoint.iterations)
-        if done >= self.options.iterations:
-            return
+    @property
+    def averages(self) -> bool:
+        """Return whether the result is a mean of the weights of several iterations."""
+        return OPTIMISERS[self.options.optimiser.optimiser].averages
+
+    def iterate(self, start: Weights) -> Weights:
+        """Run the iterations that are missing from the checkpoint; return the weights that they lead to."""
+        saved, wanted = self.checkpoint.iterations, self.options.iterations
+        if self.averages and len(saved) >= wanted:
+            return averaged(saved[:wanted])
+        if len(saved) > wanted:  # the weights after the last iteration are those of the next one
+            return np.array(saved[wanted]["weights"])
         pool = NbestPool(self.bleu.segments, start.size)
         for batch in self.checkpoint.batches():
             pool.add(batch)
-        if done:
-            say(f"resuming after iteration {done} with {len(pool):,} candidates from {self.checkpoint.directory}")
-        while len(self.checkpoint.iterations) < self.options.iterations:
+        if saved:
+            say(f"resuming after iteration {len(saved)} with {len(pool):,} candidates from {self.checkpoint.directory}")
+        while True:
+            began, cpu = time.monotonic(), time.process_time()
+            if self.averages and len(saved) >= wanted:
+                return averaged(saved)
+            weights, record = self._optimised(start, pool)
+            if not self.averages and saved:
+                last = np.array(saved[-1]["weights"])
+                if np.abs(weights - last).max() < SMALLEST_CHANGE:
+                    say(f"{self.label}the weights no longer change after iteration {len(saved)}")
+                    return last
+                if len(saved) >= wanted:
+                    say(f"{self.label}stopped after {wanted} iterations, although the weights still change")
+                    return weights
             self._ask_for_time()
-            began = time.monotonic()
-            self._iteration(start, pool)
+            self._iteration(weights, record, pool, time.process_time() - cpu)
             self.last = time.monotonic() - began
 
     def _ask_for_time(self) -> None:
@@ -185,33 +196,38 @@ class _Run:
             )
             raise SystemExit(self.stop.exit_code())
 
-    def _iteration(self, start: Weights, pool: NbestPool) -> None:
-        """Optimise the weights (except in the first iteration), decode, extend the pool and save."""
+    def _optimised(self, start: Weights, pool: NbestPool) -> tuple[Weights, dict[str, Any]]:
+        """Return the weights of the next iteration, and the first entries of its record."""
         done = len(self.checkpoint.iterations)
+        if not done:
+            return start, {"iteration": 1}
+        flat = pool.flat()
+        active = active_features(flat)
+        last = np.array(self.checkpoint.iterations[-1]["weights"])
+        seed = [self.options.seed, done]
+        weights = optimise_weights(flat, last, active, seed, self.options.optimiser, self.options.threads)
         names = self.decoder.feature_names
+        return weights, {
+            "iteration": done + 1,
+            "pool_bleu": 100 * pool_bleu(flat, weights),
+            "constant_features": [name for name, moves in zip(names, active, strict=True) if not moves],
+        }
+
+    def _iteration(self, weights: Weights, record: dict[str, Any], pool: NbestPool, optimising: float) -> None:
+        """Decode, extend the pool and save. optimising: CPU seconds of the optimisation before it."""
+        done = len(self.checkpoint.iterations)
         clock = [time.process_time()]
-        record: dict[str, Any] = {"iteration": done + 1}
-        weights = start
-        if done:
-            flat = pool.flat()
-            active = active_features(flat)
-            last = np.array(self.checkpoint.iterations[-1]["weights"])
-            seed = [self.options.seed, done]
-            weights = optimise_weights(flat, last, active, seed, self.options.optimiser, self.options.threads)
-            record["pool_bleu"] = 100 * pool_bleu(flat, weights)
-            record["constant_features"] = [name for name, moves in zip(names, active, strict=True) if not moves]
-        clock.append(time.process_time())
         decoded = self.decoder.decode(weights)
         clock.append(time.process_time())
         dev = self._bleu_of(decoded)
         fresh = pool.add(candidate_batch(decoded.features, self.bleu.statistics(decoded.texts)))
         clock.append(time.process_time())
         if not done:
-            tunable_features(pool.flat(), names)  # raises InputError before anything is saved
+            tunable_features(pool.flat(), self.decoder.feature_names)  # raises InputError before anything is saved
         record |= {"dev_bleu": dev.bleu, "length_ratio": dev.length_ratio, "weights": weights.tolist()}
         record |= {"new_candidates": len(fresh.sentences), "candidates": len(pool)}
         self.checkpoint.save(record, fresh)
-        seconds = (clock[1] - clock[0], clock[2] - clock[1], clock[3] - clock[2])
+        seconds = (optimising, clock[1] - clock[0], clock[2] - clock[1])
         self.seconds.append(seconds)
         iteration = f"{self.label}iteration {done + 1} of {self.options.iterations}"
         promised = f" ({record['pool_bleu']:.2f} on the previous n-best lists)" if done else ""
@@ -224,17 +240,17 @@ class _Run:
         return bleu_of(self.bleu.statistics([[text] for text in decoded.best]).sum(axis=0))
 
     def evaluate(self, weights: Weights) -> float:
-        """Return BLEU in percent of the dev set decoded with the result of the run.
-
-        The checkpoint saves it, so that a finished run decodes nothing again.
-        """
-        if (saved := self.checkpoint.result_of(weights)) is not None:
-            return saved
+        """Return BLEU in percent of the dev set decoded with the result, unless an iteration did it."""
+        for iteration in self.checkpoint.iterations:
+            if iteration["weights"] == weights.tolist():
+                return float(iteration["dev_bleu"])
         self._ask_for_time()
         began, cpu = time.monotonic(), time.process_time()
         dev = self._bleu_of(self.decoder.decode(weights))
-        self.checkpoint.save_result(weights, dev.bleu)
         self.seconds.append((0.0, time.process_time() - cpu, 0.0))
         self.last = time.monotonic() - began
-        say(f"{self.label}mean weights of the second half of the iterations: dev {dev}")
+        of = (
+            "mean weights of the second half of the iterations" if self.averages else "weights of the last optimisation"
+        )
+        say(f"{self.label}{of}: dev {dev}")
         return dev.bleu

@@ -14,6 +14,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.tuning.nbest_pool import FlatPool, Weights, normalised, pool_bleu
@@ -31,8 +32,20 @@ FIRST_BACKGROUND = (4, 3, 2, 1, 4, 3, 2, 1, 4)
 """Initial background statistics: a sentence of four words that equals its reference, in the order of ``multi_bleu``."""
 
 
-def optimise(pool: FlatPool, start: Weights, seed: Sequence[int]) -> Weights:
-    """Run batch MIRA from ``start``; see ``optimise_weights``. Constant features keep their weights up to the scale."""
+def optimise(
+    pool: FlatPool,
+    start: Weights,
+    active: NDArray[np.bool_],
+    seed: Sequence[int],
+    restarts: int = 0,
+    threads: int = 1,
+) -> Weights:
+    """Run batch MIRA from ``start``; see ``optimise_weights`` for the arguments.
+
+    Constant features keep their weights up to the scale, since no update changes them. ``restarts`` and ``threads``
+    have no effect: MIRA has one start and one thread.
+    """
+    del active, restarts, threads
     rng = np.random.default_rng([*seed])
     # [N, F]: the kernel scores one candidate at a time, so the features of a candidate must be adjacent
     features = np.ascontiguousarray(pool.features.T)

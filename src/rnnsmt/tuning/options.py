@@ -4,17 +4,17 @@ import argparse
 from dataclasses import dataclass, field
 
 from rnnsmt.base.fields import add_fields
-from rnnsmt.config.sections import Tuning
+from rnnsmt.config.sections import Tuning, default_iterations
 
 
 @dataclass(frozen=True)
 class OptimiserOptions:
     """Settings of one optimisation."""
 
-    optimiser: str = "mert"
-    """``mert`` or ``mira``."""
+    optimiser: str = Tuning.optimiser
+    """Name of the optimiser, see ``rnnsmt.tuning.optimisers``."""
     restarts: int = Tuning.restarts
-    """MERT: number of starts at random points, in addition to the start at the given weights."""
+    """MERT: number of random starting points, in addition to the given weights."""
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,14 @@ class LoopOptions:
     """Settings of the loop: number of iterations, and settings of each optimisation."""
 
     seed: int = 1
-    iterations: int = Tuning.iterations
+    iterations: int = default_iterations(Tuning.optimiser)
     threads: int = 1
     optimiser: OptimiserOptions = field(default_factory=OptimiserOptions)
 
 
 def add_optimiser(parser: argparse.ArgumentParser) -> None:
     """Add the options that ``optimiser_options`` needs."""
-    add_fields(parser, Tuning, "optimiser", default=OptimiserOptions.optimiser)
-    add_fields(parser, Tuning, "restarts")
+    add_fields(parser, Tuning, "optimiser", "restarts")
 
 
 def optimiser_options(args: argparse.Namespace) -> OptimiserOptions:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rnnsmt.tuning import mira
-from rnnsmt.tuning.loop import optimise_weights
 from rnnsmt.tuning.mira import background_bleu, hope_and_fear, mira_epoch
 from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, candidate_batch, pool_bleu
+from rnnsmt.tuning.optimisers import optimise_weights
 from rnnsmt.tuning.options import OptimiserOptions
 
 from .test_line_search import random_pool
@@ -94,7 +94,7 @@ def test_an_epoch_equals_its_slow_twin(seed):
 def test_mira_keeps_the_start_where_there_is_nothing_to_learn():
     pool = pool_of([[[1, 2]]], [[4, 3, 2, 1, 4, 3, 2, 1, 4]])
     start = np.array([0.25, 0.75])
-    assert mira.optimise(pool, start, [1]).tolist() == start.tolist()
+    assert mira.optimise(pool, start, np.ones(start.size, bool), [1]).tolist() == start.tolist()
 
 
 # Both optimisers

@@ -1,4 +1,4 @@
-"""Och's line search: envelopes, corners and the optimum along a line, against brute force."""
+"""MERT with averaged optima: envelopes, corners and the optimum along a line, against brute force."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from rnnsmt.bleu.batch import bleu_of_statistics
 from rnnsmt.bleu.multi_bleu import bleu_of
-from rnnsmt.tuning.loop import optimise_weights
-from rnnsmt.tuning.mert import best_point, line_bleu, line_corners, local_optima, upper_envelope
+from rnnsmt.tuning.mert_averaged import best_point, line_bleu, line_corners, local_optima, upper_envelope
 from rnnsmt.tuning.nbest_pool import (
     BLOCK,
     FlatPool,
@@ -19,6 +18,7 @@ from rnnsmt.tuning.nbest_pool import (
     pool_bleu,
     project,
 )
+from rnnsmt.tuning.optimisers import optimise_weights
 from rnnsmt.tuning.options import OptimiserOptions
 
 LINES = st.lists(st.tuples(st.integers(-4, 4), st.integers(-6, 6)), min_size=1, max_size=12)
@@ -169,7 +169,7 @@ def test_compiled_bleu_equals_the_plain_one(numbers):
 
 def test_result_does_not_depend_on_threads():
     pool = random_pool(1)
-    options = OptimiserOptions(restarts=4)
+    options = OptimiserOptions("mert-averaged", restarts=4)
     results = [
         optimise_weights(pool, np.ones(3), np.ones(3, bool), [7], options, threads).tolist() for threads in (1, 1, 3)
     ]
@@ -178,7 +178,7 @@ def test_result_does_not_depend_on_threads():
 
 def test_seeds_differ():
     pool = random_pool(1, sentences=40)
-    options = OptimiserOptions(restarts=2)
+    options = OptimiserOptions("mert-averaged", restarts=2)
     one, other = (optimise_weights(pool, np.ones(3), np.ones(3, bool), [seed], options) for seed in (1, 2))
     assert not np.array_equal(one, other)
 
@@ -204,7 +204,7 @@ def test_more_restarts_are_never_worse():
 
 
 def test_the_result_is_the_mean_of_the_better_half_of_the_optima():
-    pool, options = random_pool(5, sentences=30), OptimiserOptions(restarts=4)
+    pool, options = random_pool(5, sentences=30), OptimiserOptions("mert-averaged", restarts=4)
     optima = local_optima(pool, np.ones(3), np.ones(3, bool), [3], 4)
     assert [one.value for one in optima] == sorted((one.value for one in optima), reverse=True)
     mean = np.mean([one.weights for one in optima[:3]], axis=0)

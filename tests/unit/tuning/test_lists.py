@@ -70,7 +70,7 @@ def test_better_weights(model, tmp_path, capsys, optimiser):
 
 
 def test_weights_that_are_worse_are_not_taken(model, tmp_path, monkeypatch):
-    monkeypatch.setattr("rnnsmt.tuning.loop.optimise_weights", lambda pool, start, *_: -start)
+    monkeypatch.setattr("rnnsmt.tuning.optimisers.optimise_weights", lambda pool, start, *_: -start)
     assert optimise(model, tmp_path / "kept.ini") == 0
     assert MosesIni.read(tmp_path / "kept.ini").weights == MosesIni.read(model / "moses.ini").weights
 

@@ -18,6 +18,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.resuming import SAVED, Stop
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.bleu.multi_bleu import bleu_of
+from rnnsmt.tuning import loop
 from rnnsmt.tuning.checkpoint import TuningCheckpoint, content_hash
 from rnnsmt.tuning.loop import Decoded, averaged, second_half, tune
 from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch
@@ -61,7 +62,8 @@ class ToyDecoder:
         return Decoded([each[0] for each in texts], texts, features)
 
 
-OPTIONS = LoopOptions(seed=3, iterations=8, optimiser=OptimiserOptions(restarts=4))
+OPTIONS = LoopOptions(seed=3, iterations=8, optimiser=OptimiserOptions("mert-averaged", restarts=4))
+MERT = LoopOptions(seed=3, iterations=25, optimiser=OptimiserOptions("mert", restarts=2))
 START = np.array([0.1, 0.1, 0.3])
 
 
@@ -92,6 +94,42 @@ def test_the_second_half(iterations, used):
     records = [{"iteration": n, "weights": [n, 100.0 - n]} for n in range(1, iterations + 1)]
     assert [record["iteration"] for record in second_half(records)] == used
     assert averaged(records) == pytest.approx([np.mean(used) / 100, 1 - np.mean(used) / 100])
+
+
+def test_mert_ends_when_the_weights_no_longer_change(tmp_path, capsys):
+    decoder = ToyDecoder()
+    tuned = run(tmp_path, MERT, decoder)
+    number = len(tuned.iterations)
+    assert 2 < number < 25 and decoder.decoded == number
+    assert f"no longer change after iteration {number}" in capsys.readouterr().err
+    assert (tuned.weights.tolist(), tuned.bleu) == (tuned.iterations[-1]["weights"], tuned.iterations[-1]["dev_bleu"])
+    assert tuned.history(decoder.feature_names, 3)["averaged"] == []
+
+
+def test_mert_with_a_maximum_ends_with_the_weights_of_the_last_optimisation(tmp_path):
+    """The weights after n iterations are those of iteration n + 1, however many the checkpoint has."""
+    options = replace(MERT, iterations=2)
+    decoder = ToyDecoder()
+    tuned = run(tmp_path / "a", options, decoder)
+    assert decoder.decoded == 3
+    whole = run(tmp_path / "b", MERT)
+    assert tuned.weights.tolist() == whole.iterations[2]["weights"]
+    assert tuned.bleu == whole.iterations[2]["dev_bleu"]
+    cut_short, extended = run(tmp_path / "b", options), run(tmp_path / "a", MERT)
+    assert (cut_short.weights.tolist(), cut_short.bleu) == (tuned.weights.tolist(), tuned.bleu)
+    assert (extended.weights.tolist(), extended.iterations) == (whole.weights.tolist(), whole.iterations)
+
+
+@pytest.mark.parametrize("iterations", [1, 2])
+def test_a_result_below_the_initial_weights_is_a_warning(tmp_path, capsys, monkeypatch, iterations):
+    def worse(pool, start, active, seed, options, threads):
+        return np.array([-0.8, 0.1, 0.1])
+
+    monkeypatch.setattr(loop, "optimise_weights", worse)
+    tuned = run(tmp_path, replace(MERT, iterations=iterations))
+    initial = tuned.iterations[0]["dev_bleu"]
+    assert tuned.bleu < initial
+    assert f"{tuned.bleu:.2f} is below the {initial:.2f} of the initial weights" in capsys.readouterr().err
 
 
 def test_candidates_accumulate(tmp_path):
@@ -146,7 +184,7 @@ def test_a_finished_run_can_be_extended_and_cut_short(tmp_path):
         decoded += decoder.decoded
         assert tuned.iterations == expected[most].iterations
         assert (tuned.weights.tolist(), tuned.bleu) == (expected[most].weights.tolist(), expected[most].bleu)
-    assert decoded == 6 + 4  # every iteration once, and the mean after every call
+    assert decoded == 6 + 3  # every iteration once, and three means; that of two iterations is the second one
 
 
 KILLED = """

@@ -34,7 +34,7 @@ def command(model: Path, out: Path, **changed) -> list[str]:
     options = {"ini": model / "moses.ini", "source": model / "dev.en", "reference": model / "dev.fr",
                "output-ini": out / "tuned" / "moses.ini", "output-history": out / "tuned" / "history.json",
                "checkpoint-dir": out / "checkpoint", "seed": 1, "nbest": 20, "iterations": 6,
-               "pop-limit": 50, "stack": 50, "restarts": 4}  # fmt: skip
+               "pop-limit": 50, "stack": 50, "restarts": 4, "optimiser": "mert-averaged"}  # fmt: skip
     options |= {name.replace("_", "-"): value for name, value in changed.items()}
     return ["tuning", "mert", *(f"--{name}={value}" for name, value in options.items() if value is not None)]
 
@@ -68,6 +68,14 @@ def test_same_command_same_bytes_whatever_the_threads(model, tmp_path):
     assert outputs(tmp_path / "b") == before
     assert main(command(model, tmp_path / "a")) == 0
     assert outputs(tmp_path / "a") == before
+
+
+def test_mert_as_moses_ends_by_itself_and_is_the_default(model, tmp_path):
+    assert main(command(model, tmp_path / "a", optimiser=None, iterations=None)) == 0
+    history = json.loads((tmp_path / "a" / "tuned" / "history.json").read_text())
+    assert len(history["iterations"]) < 25 and history["averaged"] == []
+    assert main(command(model, tmp_path / "b", optimiser="mert", iterations=25, threads=2)) == 0
+    assert outputs(tmp_path / "b") == outputs(tmp_path / "a")
 
 
 def test_batch_mira(model, tmp_path):

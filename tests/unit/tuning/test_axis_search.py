@@ -1,0 +1,118 @@
+"""MERT as Moses' `mert` does it: every step against a slow implementation from its description."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rnnsmt.bleu.multi_bleu import bleu_of
+from rnnsmt.tuning import mert
+from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, active_features, candidate_batch, pool_bleu
+from rnnsmt.tuning.optimisers import optimise_weights
+from rnnsmt.tuning.options import OptimiserOptions
+
+from .test_line_search import random_pool
+
+
+def corners_of(slopes: list[np.float32], scores: list[np.float32]) -> tuple[int, list[tuple[np.float32, int]]]:
+    """Return the best line at the far left, and position and following line of every corner, near ones merged."""
+    lines = sorted(range(len(slopes)), key=lambda i: (slopes[i], i))
+    flattest = [i for i in lines if slopes[i] == slopes[lines[0]]]
+    current = first = max(flattest, key=lambda i: (scores[i], -i))
+    corners: list[tuple[np.float32, int]] = []
+    while True:
+        steeper = [i for i in lines if slopes[i] > slopes[current]]
+        if not steeper:
+            return first, corners
+        places = [(scores[i] - scores[current]) / (slopes[current] - slopes[i]) for i in steeper]
+        last = max(k for k in range(len(steeper)) if places[k] == min(places))
+        if corners and places[last] - corners[-1][0] < np.float32(1e-4):
+            corners.pop()
+        corners.append((places[last], steeper[last]))
+        current = steeper[last]
+
+
+def best_on_line(pool: FlatPool, slopes: np.ndarray, scores: np.ndarray) -> tuple[float, float]:
+    """Return the point of a line and its BLEU (0 to 1): the centre of the first of the best intervals."""
+    best, events = [], []
+    for s in range(pool.sentences):
+        start, end = pool.offsets[s], pool.offsets[s + 1]
+        first, corners = corners_of(list(slopes[start:end]), list(scores[start:end]))
+        best.append(start + first)
+        events += [(x, s, start + i) for x, i in corners]
+    places = sorted({x for x, _, _ in events})
+    found, value = 0.0, -1.0
+    for left, right in zip([-math.inf, *places], [*places, math.inf], strict=True):
+        for x, s, i in events:
+            if x == left:
+                best[s] = i
+        bleu = bleu_of(pool.statistics[best].sum(axis=0)).bleu / 100
+        if bleu > value + 1e-7:
+            value = bleu
+            found = right - 1000 if left == -math.inf else left + 0.1 if right == math.inf else (left + right) / 2
+    return (0.0 if abs(found) < 0.00015 else float(found)), value
+
+
+def scores_at(pool: FlatPool, weights: np.ndarray) -> np.ndarray:
+    """Return the scores of all candidates: products in single precision, their sums in double precision."""
+    sums = [sum(float(w * x) for w, x in zip(weights, column, strict=True)) for column in pool.features.T]
+    return np.array(sums).astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_search_is_steepest_ascent_along_the_axes(seed):
+    pool = random_pool(seed, sentences=12)
+    weights = np.random.default_rng(seed).random(3).astype(np.float32)
+    found = mert.search(pool, weights, np.ones(3, bool))
+    value = pool_bleu(pool, weights.astype(float))
+    gain = 1.0
+    while gain > 1e-4:
+        scores = scores_at(pool, weights)
+        steps = [best_on_line(pool, slopes, scores) for slopes in pool.features]
+        k = max(range(3), key=lambda k: round(steps[k][1], 7))
+        gain = steps[k][1] - value
+        if gain > 1e-7:
+            weights[k] += np.float32(steps[k][0])
+            value = steps[k][1]
+    assert found.value == pytest.approx(value, abs=1e-6)
+    assert found.weights == pytest.approx(weights, abs=1e-5)
+    assert pool_bleu(pool, found.weights.astype(float)) == pytest.approx(value, abs=1e-6)
+
+
+def test_near_corners_of_a_sentence_are_one():
+    # the second line is the highest between 0 and 0.00005 only
+    slopes, scores = np.array([0, 1, 2], np.float32), np.array([0, 0, -0.00005], np.float32)
+    best, xs, corners = np.empty(1, np.int64), np.empty(3, np.float32), np.empty((3, 2), np.int32)
+    assert mert.line_corners(slopes, scores, np.array([0, 3]), best, xs, corners) == 1
+    assert (best[0], xs[0], corners[0].tolist()) == (0, pytest.approx(0.00005), [0, 2])
+
+
+def test_the_result_is_the_best_optimum_of_all_starts():
+    pool, active = random_pool(5, sentences=30), np.ones(3, bool)
+    starts = [np.array(start, float) for start in ([1, 1, 1], [1, 0, 0], [0.2, 0.9, 0.1])]
+    optima = [mert.search(pool, start, active) for start in starts]
+    assert len({one.value for one in optima}) > 1
+    assert mert.best_optimum(pool, starts, active).value == max(one.value for one in optima)
+
+
+@pytest.mark.parametrize("name", ["mert", "mert-averaged", "mira"])
+def test_every_optimiser_improves_the_pool_and_keeps_constant_features(name):
+    pool = random_pool(2, sentences=40)
+    pool.features[1] = 4.0
+    active, start = active_features(pool), np.array([0.3, 0.4, 0.3])
+    options = OptimiserOptions(name, restarts=4)
+    found = [optimise_weights(pool, start, active, [7], options, threads) for threads in (1, 3)]
+    assert found[0].tolist() == found[1].tolist()
+    assert np.abs(found[0]).sum() == pytest.approx(1)
+    assert pool_bleu(pool, found[0]) > pool_bleu(pool, start)
+    assert found[0][1] > 0
+
+
+def test_a_sentence_without_candidates_is_no_obstacle():
+    pool = NbestPool(3, 1)
+    rows = [np.array([[1.0], [2.0]]), np.empty((0, 1)), np.array([[1.0]])]
+    statistics = [[4, 3, 2, 1, 4, 3, 2, 1, 4], [2, 1, 1, 1, 4, 3, 2, 1, 4], [4, 3, 2, 1, 4, 3, 2, 1, 4]]
+    pool.add(candidate_batch(rows, np.array(statistics, np.int32)))
+    found = mert.search(pool.flat(), np.array([1.0]), np.ones(1, bool))
+    assert found.value == pytest.approx(1)
+    assert found.weights[0] < 0
