@@ -1,55 +1,62 @@
-"""Compare rules of tuning on held-out text: BLEU and its standard deviation over seeds, order of dev BLEU, CPU time.
+"""Compare optimisers on held-out text: dev and held-out BLEU, standard deviation over seeds, CPU time.
 
-research/protocol.md (E6, E7) describes the measurements. The splits are those of ``held_out.py split``; its step
+research/protocol.md (E10, E11) describes the measurements. The splits are those of ``held_out.py split``; its step
 ``run`` makes their models. A finished run is not repeated, and an interrupted one is resumed:
 
-    python benchmarks/tuning.py run --split WORK/random1 --systems baseline rnn cslm cslm_rnn --optimiser mert \\
-        --seeds 1 2 3 4 5
-    python benchmarks/tuning.py report WORK/random1 WORK/random2 --variants mert mira
-
-``moses`` tunes with Moses' ``mert-moses.pl`` (MOSES has bin/mert, bin/extractor and scripts/); rnnsmt's search decodes:
-
+    python benchmarks/tuning.py run --split WORK/fresh1 --optimiser mert --seeds 1 2
     python benchmarks/tuning.py moses --split WORK/fresh1 --moses MOSES --systems baseline rnn --seeds 1 2
+    python benchmarks/tuning.py pool --split WORK/fresh1 --moses MOSES --system baseline --seed 1
+    python benchmarks/tuning.py report WORK/fresh1 WORK/fresh2
+    python benchmarks/tuning.py agreement WORK/fresh1 WORK/fresh2 --seeds 1 2 3 4 5
 
-``run`` tunes and decodes the held-out text with the weights that each rule selects from the iterations of one run:
-
-* ``half``: mean weights of the second half of the iterations, the result of ``rnnsmt tuning mert``;
-* ``1.0.0``: the rule of version 1.0.0, ``iteration_of_1_0_0``.
+``run`` tunes as ``rnnsmt tuning mert``, and translates the held-out text. ``moses`` tunes with Moses' ``mert-moses.pl``
+(MOSES has bin/mert, bin/extractor and scripts/); rnnsmt's search decodes. ``pool`` optimises on the n-best lists that
+``mert-moses.pl`` has left, from the same starting points with Moses' ``mert`` and rnnsmt's. ``agreement`` compares the
+runs of both.
 
 The scores are written in the layout of a run of the workflow, for ``held_out.py report`` and ``archive``:
-``WORK/mert-half-random1/none/results/systems/rnn/run1/test.bleu.json``.
+``WORK/mert-fresh1/none/results/systems/rnn/run1/test.bleu.json``.
 """
 
 import argparse
 import copy
 import os
+import re
 import resource
 import shutil
 import statistics
 import subprocess
-from collections.abc import Iterator, Sequence
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rnnsmt.base.io import read_json, read_lines, write_json, write_lines
 from rnnsmt.base.progress import say
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.bleu.multi_bleu import bleu_of
+from rnnsmt.config.sections import default_iterations
 from rnnsmt.evaluation.scores import score_output, write_score
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search import SearchOptions, decode, load_model
+from rnnsmt.tuning import mert
 from rnnsmt.tuning.checkpoint import TuningCheckpoint
-from rnnsmt.tuning.loop import Weights, tune
+from rnnsmt.tuning.loop import tune
+from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, Weights, candidate_batch, normalised
+from rnnsmt.tuning.optimisers import OPTIMISERS
 from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
 from rnnsmt.tuning.runs import ModelDecoder
 
 DECODER = Path(__file__).resolve().with_name("mert_moses.py")
 """The program that `mert-moses.pl` runs as `moses`."""
-RULES = ("half", "1.0.0")
+MERT_MOSES = "moses"
+"""Directory of the runs of ``mert-moses.pl``."""
 SUBSETS = [
     ("baseline", "rnn"),
     ("baseline", "cslm"),
@@ -60,36 +67,15 @@ SUBSETS = [
 """Pairs of a system and one with more features."""
 
 
-def iteration_of_1_0_0(iterations: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the iteration that version 1.0.0 selects.
-
-    It stops when an iteration finds no new candidate, or when dev BLEU has not risen by 0.05 in 3 iterations, and
-    selects the iteration with the highest dev BLEU so far.
-    """
-    for end in range(1, len(iterations) + 1):
-        scores = [iteration["dev_bleu"] for iteration in iterations[:end]]
-        if iterations[end - 1]["new_candidates"] == 0 or (end > 3 and max(scores) < max(scores[:-3]) + 0.05):
-            break
-    return max(iterations[:end], key=lambda iteration: float(iteration["dev_bleu"])) | {"stopped": end}
-
-
-def variant_name(args: argparse.Namespace) -> str:
-    """Return the name of the settings of a run: the optimiser, and what differs from the defaults."""
-    name = str(args.optimiser)
-    name += f"-{args.restarts}restarts" if args.restarts != OptimiserOptions.restarts else ""
-    name += f"-{args.iterations}iterations" if args.iterations != LoopOptions.iterations else ""
-    return name + (f"-network{args.network}" if args.network != 1 else "")
-
-
 class System:
     """A system of a split, loaded for its dev set and its held-out text."""
 
-    def __init__(self, split: Path, smoothing: str, name: str, network: int, threads: int) -> None:
+    def __init__(self, split: Path, smoothing: str, name: str, threads: int) -> None:
         results = split / smoothing / "results"
         features = name.split("_") if name != "baseline" else []
         augmented = results / "augmented"
-        ini = augmented / name / f"network{network}/moses.ini" if features else results / "model/moses.ini"
-        tables = augmented / f"rnn/network{network}" if "rnn" in features else results / "model"
+        ini = augmented / name / "network1/moses.ini" if features else results / "model/moses.ini"
+        tables = augmented / "rnn/network1" if "rnn" in features else results / "model"
         self.split, self.name = split, name
         self.tables = tables / "filtered/all"
         self.texts = {
@@ -108,19 +94,19 @@ class System:
         full = self.decoder.full(weights)
         return [t.text for t in decode(self.model, self.texts[part][0], full, replace(self.options, nbest=0))]
 
-    def run(self, variant: str, seed: int, loop: LoopOptions) -> None:
-        """Tune with a seed, and translate and score the held-out text by every rule."""
-        directory = self.split / "tuning" / variant / self.name / f"run{seed}"
-        tuned = tune(
-            self.decoder, self.bleu, self.decoder.start, TuningCheckpoint(directory, {"variant": variant}), loop
-        )
-        old = iteration_of_1_0_0(tuned.iterations)
-        chosen = {"half": (tuned.weights, tuned.bleu), "1.0.0": (np.array(old["weights"]), old["dev_bleu"])}
-        result: dict[str, Any] = {"seconds": tuned.seconds, "stopped": old["stopped"], "iteration": old["iteration"]}
-        for rule, (weights, dev) in chosen.items():
-            result[rule] = {"dev": dev, "test": self.score(f"{variant}-{rule}", seed, weights)}
+    def run(self, optimiser: str, seed: int, loop: LoopOptions) -> None:
+        """Tune with a seed, and translate and score the held-out text."""
+        directory = self.split / "tuning" / optimiser / self.name / f"run{seed}"
+        checkpoint = TuningCheckpoint(directory, {"optimiser": optimiser})
+        tuned = tune(self.decoder, self.bleu, self.decoder.start, checkpoint, loop)
+        result = {
+            "seconds": sum(map(sum, tuned.seconds)),
+            "decodings": len(tuned.seconds),
+            "dev": tuned.bleu,
+            "test": self.score(optimiser, seed, tuned.weights),
+        }
         write_json(directory / "result.json", result)
-        say(f"{self.split.name} {variant} {self.name} {seed}: {result}")
+        say(f"{self.split.name} {optimiser} {self.name} {seed}: {result}")
 
     def score(self, variant: str, seed: int, weights: Weights) -> float:
         """Translate the held-out text, write the score file of a run, and return BLEU."""
@@ -133,7 +119,7 @@ class System:
 
     def run_moses(self, moses: Path, seed: int) -> None:
         """Tune with `mert-moses.pl`, and translate and score dev and held-out text with the weights that it writes."""
-        directory = self.split / "tuning/moses" / self.name / f"run{seed}"
+        directory = self.split / "tuning" / MERT_MOSES / self.name / f"run{seed}"
         shutil.rmtree(directory, ignore_errors=True)  # mert-moses.pl would reuse files of an interrupted run
         programs = directory / "programs"
         programs.mkdir(parents=True)
@@ -170,7 +156,8 @@ exec {moses}/bin/mert -r $(({seed} * 1000 + iteration)) "$@"
         result = {
             "seconds": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
             "decodings": len(list((directory / "work").glob("run*.best100.out.gz"))),
-            "moses": {"dev": bleu_of(dev).bleu, "test": self.score("moses", seed, weights)},
+            "dev": bleu_of(dev).bleu,
+            "test": self.score(MERT_MOSES, seed, weights),
         }
         write_json(directory / "result.json", result)
         say(f"{self.split.name} mert-moses.pl {self.name} {seed}: {result}")
@@ -186,103 +173,197 @@ def scores_directory(split: Path, variant: str) -> Path:
     return directory
 
 
+def missing(args: argparse.Namespace, optimiser: str) -> Iterator[tuple[System, list[int]]]:
+    """Yield the systems of a split that lack runs, and the seeds of these runs."""
+    split = Path(args.split).resolve()
+    for name in args.systems:
+        results = split / "tuning" / optimiser / name
+        seeds = [seed for seed in args.seeds if not (results / f"run{seed}/result.json").exists()]
+        if seeds:
+            yield System(split, "none", name, args.threads), seeds
+
+
 def run(args: argparse.Namespace) -> None:
     """Make the missing runs of the systems of a split."""
-    split = Path(args.split).resolve()
-    optimiser = OptimiserOptions(args.optimiser, args.restarts)
-    variant = variant_name(args)
-    for name in args.systems:
-        results = split / "tuning" / variant / name
-        missing = [seed for seed in args.seeds if not (results / f"run{seed}/result.json").exists()]
-        if missing:
-            system = System(split, "none", name, args.network, args.threads)
-            for seed in missing:
-                loop = LoopOptions(seed, args.iterations, args.threads, optimiser)
-                system.run(variant, seed, loop)
+    options = OptimiserOptions(args.optimiser)
+    for system, seeds in missing(args, args.optimiser):
+        for seed in seeds:
+            loop = LoopOptions(seed, default_iterations(args.optimiser), args.threads, options)
+            system.run(args.optimiser, seed, loop)
 
 
 def run_moses(args: argparse.Namespace) -> None:
     """Make the missing runs of `mert-moses.pl` on the systems of a split."""
-    split, moses = Path(args.split).resolve(), Path(args.moses).resolve()
-    for name in args.systems:
-        missing = [seed for seed in args.seeds if not (split / f"tuning/moses/{name}/run{seed}/result.json").exists()]
-        if missing:
-            system = System(split, "none", name, args.network, args.threads)
-            for seed in missing:
-                system.run_moses(moses, seed)
+    moses = Path(args.moses).resolve()
+    for system, seeds in missing(args, MERT_MOSES):
+        for seed in seeds:
+            system.run_moses(moses, seed)
 
 
-def results_of(split: Path, variant: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Yield system, seed and result of every finished run."""
-    for path in sorted(split.glob(f"tuning/{variant}/*/run*/result.json")):
-        yield path.parent.parent.name, int(path.parent.name[3:]), read_json(path)
+def rows_of(path: Path, kind: str) -> list[NDArray[np.float64]]:
+    """Read the numbers of every sentence ``[n, k]`` of a file of Moses' ``extractor``."""
+    found: list[list[list[float]]] = []
+    for line in path.read_text().splitlines():
+        if line.startswith(f"{kind}_TXT_BEGIN"):
+            found.append([])
+        elif not line.startswith(f"{kind}_TXT_END"):
+            found[-1].append([float(word) for word in line.split()])
+    return [np.array(rows) for rows in found]
+
+
+MOSES_ORDER = [0, 2, 4, 6, 1, 3, 5, 7, 8]
+"""Places of matches, totals and reference length in Moses' BLEU statistics."""
+
+
+def pool_of(work: Path, iterations: int) -> FlatPool:
+    """Return the n-best lists of the first iterations of a run of `mert-moses.pl`."""
+    pool = None
+    for number in range(1, iterations + 1):
+        features = rows_of(work / f"run{number}.features.dat", "FEATURES")
+        statistics = np.concatenate(rows_of(work / f"run{number}.scores.dat", "SCORES"))[:, MOSES_ORDER]
+        pool = pool or NbestPool(len(features), features[0].shape[1])
+        pool.add(candidate_batch(features, statistics.astype(np.int32)))
+    assert pool is not None
+    return pool.flat()
+
+
+def optima_of_moses(moses: Path, work: Path, number: int, starts: list[Weights]) -> tuple[list[float], str, float]:
+    """Run Moses' `mert` on the lists of the first iterations of a run of `mert-moses.pl`.
+
+    Returns:
+        BLEU (0 to 1) of the optimum of every start, the line of the best point, and CPU seconds.
+    """
+    size = len(starts[0])
+    files = [
+        ",".join(str(work / f"run{k}.{name}.dat") for k in range(1, number + 1)) for name in ("features", "scores")
+    ]
+    with tempfile.TemporaryDirectory() as directory:
+        for index, start in enumerate(starts):
+            rows = (start, np.zeros(size), np.ones(size))
+            write_lines(Path(directory) / f"start{index}", (" ".join(map(repr, map(float, row))) for row in rows))
+        command = [
+            str(moses / "bin/mert"), "-d", str(size), "-n", "0", "-r", "1", "-v", "3", "--scconfig", "case:true",
+            "--ffile", files[0], "--scfile", files[1],
+            "--ifile", ",".join(f"start{index}" for index in range(len(starts))),
+        ]  # fmt: skip
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        log = subprocess.run(command, check=True, cwd=directory, capture_output=True, text=True).stderr
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    values = [float(value) for value in re.findall(r"Ending point: .*=> ([\d.e-]+)", log)]
+    (best,) = re.findall(r"Best point:.*", log)
+    return values, best, after.ru_utime - before.ru_utime
+
+
+def pool(args: argparse.Namespace) -> None:
+    """Print BLEU of the optima of Moses' and rnnsmt's `mert` for every iteration of a run of `mert-moses.pl`."""
+    work = Path(args.split).resolve() / "tuning" / MERT_MOSES / args.system / f"run{args.seed}/work"
+    head = ["iteration", "candidates", "mert", "rnnsmt", "optima equal to 1e-6", "largest difference of a weight"]
+    print("| " + " | ".join([*head, "CPU s of mert, rnnsmt"]) + " |\n" + "|---" * 7 + "|")
+    for number in range(1, len(list(work.glob("run*.features.dat"))) + 1):
+        flat = pool_of(work, number)
+        size = len(flat.features)
+        first = np.array((work / f"run{number}.init.opt").read_text().split()[:size], np.float64)
+        rng = np.random.default_rng([args.seed, number])
+        starts = [first, *(rng.random(size) for _ in range(OptimiserOptions.restarts))]
+        values, best, seconds = optima_of_moses(Path(args.moses).resolve(), work, number, starts)
+        began = time.process_time()
+        optima = [mert.search(flat, start, np.ones(size, bool)) for start in starts]
+        own = time.process_time() - began
+        ours = max(optima, key=lambda one: one.value)
+        *weights, _, value = best.removeprefix("Best point:").split()
+        change = np.abs(normalised(ours.weights.astype(float)) - np.array(weights, float)).max()
+        equal = sum(abs(a - b.value) < 1e-6 for a, b in zip(values, optima, strict=True))
+        cells = [str(number), f"{len(flat.statistics):,}", f"{100 * float(value):.3f}", f"{100 * ours.value:.3f}"]
+        cells += [f"{equal} of {len(starts)}", f"{change:.1e}", f"{seconds:.0f}, {own:.0f}"]
+        print("|", " | ".join(cells), "|", flush=True)
+
+
+Runs = dict[tuple[str, int], dict[str, Any]]
+"""Results of runs by system and seed."""
+
+
+def results_of(split: Path, optimiser: str) -> Runs:
+    """Return the results of the finished runs."""
+    paths = sorted(split.glob(f"tuning/{optimiser}/*/run*/result.json"))
+    return {(path.parent.parent.name, int(path.parent.name[3:])): read_json(path) for path in paths}
 
 
 def report(args: argparse.Namespace) -> None:
-    """Print a row for every split, variant and rule."""
-    print("| split | settings | rule | runs | dev | held out | sd over seeds | superset too low | CPU s | by system |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    for split, variant, rule in product(map(Path, args.split), args.variants, RULES):
-        found = {(system, seed): result for system, seed, result in results_of(split, variant)}
-        systems = list(dict.fromkeys(system for system, _ in found))
-        tests = {name: [r[rule]["test"] for (system, _), r in found.items() if system == name] for name in systems}
+    """Print a row for every split and optimiser."""
+    head = ["split", "optimiser", "runs", "dev", "held out", "sd over seeds", "superset too low", "decodings", "CPU s"]
+    print("| " + " | ".join([*head, "by system"]) + " |\n" + "|---" * 10 + "|")
+    for split, optimiser in product(map(Path, args.split), (MERT_MOSES, *OPTIMISERS)):
+        found = results_of(split, optimiser)
         if not found:
             continue
+        systems = list(dict.fromkeys(system for system, _ in found))
+        tests = {name: [r["test"] for (system, _), r in found.items() if system == name] for name in systems}
         variances = [statistics.variance(values) for values in tests.values() if len(values) > 1]
         pairs = [
-            (found[a, s][rule]["dev"], found[b, s][rule]["dev"])
-            for a, b in SUBSETS
-            for x, s in found
-            if x == a and (b, s) in found
+            (found[a, s]["dev"], found[b, s]["dev"]) for a, b in SUBSETS for x, s in found if x == a and (b, s) in found
         ]
-        # 1.0.0 ends with the iteration at which it stops; the mean of the second half has one more decoding. Runs that
-        # were resumed are left out: they have only the seconds of their last process.
-        whole = max(len(r["seconds"]) for r in found.values())
-        seconds = [
-            sum(map(sum, r["seconds"][: r["stopped"]] if rule == "1.0.0" else r["seconds"]))
-            for r in found.values()
-            if len(r["seconds"]) == whole
-        ]
-        cells = [
-            split.name,
-            variant,
-            rule,
-            str(len(found)),
-            f"{statistics.fmean(r[rule]['dev'] for r in found.values()):.2f}",
-        ]
+        cells = [split.name, optimiser, str(len(found)), f"{statistics.fmean(r['dev'] for r in found.values()):.2f}"]
         cells += [f"{statistics.fmean(map(statistics.fmean, tests.values())):.2f}"]
         cells += [f"{statistics.fmean(variances) ** 0.5:.3f}" if variances else ""]
-        cells += [f"{sum(b < a - 0.05 for a, b in pairs)} of {len(pairs)}", f"{statistics.fmean(seconds):.0f}"]
+        cells += [f"{sum(b < a - 0.05 for a, b in pairs)} of {len(pairs)}"]
+        cells += [f"{statistics.fmean(r['decodings'] for r in found.values()):.1f}"]
+        cells += [f"{statistics.fmean(r['seconds'] for r in found.values()):.0f}"]
         cells += [", ".join(f"{name} {statistics.fmean(values):.2f}" for name, values in tests.items())]
         print("|", " | ".join(cells), "|")
+
+
+def agreement(args: argparse.Namespace) -> None:
+    """Print dev and held-out BLEU of `mert` minus those of `mert-moses.pl`, with Welch's interval over seeds."""
+    from scipy import stats
+
+    differences = []
+    print("| split | system | text | mert-moses.pl | mert | difference (95 %, seeds) |\n" + "|---" * 6 + "|")
+    for split in map(Path, args.split):
+        theirs, ours = (results_of(split, name) for name in (MERT_MOSES, "mert"))
+        for system, text in product(("baseline", "rnn"), ("dev", "test")):
+            both = [[found[system, seed][text] for seed in args.seeds] for found in (theirs, ours)]
+            welch = stats.ttest_ind(both[1], both[0], equal_var=False).confidence_interval()
+            means = [statistics.fmean(values) for values in both]
+            differences.append(means[1] - means[0])
+            shown = [f"{mean:.2f} ± {statistics.stdev(values):.2f}" for mean, values in zip(means, both, strict=True)]
+            interval = f"{differences[-1]:+.2f} ({welch.low:+.2f} to {welch.high:+.2f})"
+            print("|", " | ".join([split.name, system, {"test": "held out"}.get(text, text), *shown, interval]), "|")
+    print(f"mean over the {len(differences)} cells: {statistics.fmean(differences):+.2f}")
 
 
 def main() -> None:
     """Parse the command line and run the subcommand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    new = commands.add_parser("run", help="tune, and translate the held-out text")
-    new.add_argument("--split", required=True, help="directory of a split, with models (`held_out.py run`)")
-    new.add_argument("--systems", nargs="+", default=["baseline", "rnn", "cslm", "cslm_rnn"], help="systems to tune")
-    new.add_argument("--optimiser", choices=("mert", "mira"), required=True)
-    new.add_argument("--restarts", type=int, default=OptimiserOptions.restarts, help="random restarts of MERT")
-    new.add_argument("--iterations", type=int, default=LoopOptions.iterations)
-    new.add_argument("--network", type=int, default=1, help="number of the networks")
-    new.add_argument("--seeds", nargs="+", type=int, required=True)
-    new.add_argument("--threads", type=int, default=1)
-    new.set_defaults(function=run)
-    new = commands.add_parser("moses", help="tune with mert-moses.pl, and translate the held-out text")
-    new.add_argument("--split", required=True, help="directory of a split, with models (`held_out.py run`)")
-    new.add_argument("--moses", required=True, metavar="DIR", help="directory with bin/mert, bin/extractor, scripts/")
-    new.add_argument("--systems", nargs="+", default=["baseline", "rnn"], help="systems to tune")
-    new.add_argument("--network", type=int, default=1, help="number of the networks")
-    new.add_argument("--seeds", nargs="+", type=int, required=True)
-    new.add_argument("--threads", type=int, default=1)
-    new.set_defaults(function=run_moses)
+
+    def tunes(name: str, function: Callable[[argparse.Namespace], None], text: str, systems: list[str]) -> Any:
+        new = commands.add_parser(name, help=text)
+        new.add_argument("--split", required=True, help="directory of a split, with models (`held_out.py run`)")
+        new.add_argument("--systems", nargs="+", default=systems, help="systems to tune")
+        new.add_argument("--seeds", nargs="+", type=int, required=True)
+        new.add_argument("--threads", type=int, default=1)
+        new.set_defaults(function=function)
+        return new
+
+    def moses(new: argparse.ArgumentParser) -> None:
+        new.add_argument("--moses", required=True, metavar="DIR", help="has bin/mert, bin/extractor and scripts/")
+
+    new = tunes("run", run, "tune, and translate the held-out text", ["baseline", "rnn", "cslm", "cslm_rnn"])
+    new.add_argument("--optimiser", choices=OPTIMISERS, required=True)
+    moses(tunes("moses", run_moses, "tune with mert-moses.pl, and translate the held-out text", ["baseline", "rnn"]))
+    new = commands.add_parser("pool", help="compare one optimisation on the n-best lists of `mert-moses.pl`")
+    new.add_argument("--split", required=True, help="directory of a split with runs of `moses`")
+    new.add_argument("--system", default="baseline")
+    new.add_argument("--seed", type=int, default=1)
+    moses(new)
+    new.set_defaults(function=pool)
     new = commands.add_parser("report", help="print a table")
     new.add_argument("split", nargs="+", help="directories of splits")
-    new.add_argument("--variants", nargs="+", default=["mert", "mira"], help="names of the settings below tuning/")
     new.set_defaults(function=report)
+    new = commands.add_parser("agreement", help="compare the runs of `mert` with those of `mert-moses.pl`")
+    new.add_argument("split", nargs="+", help="directories of splits")
+    new.add_argument("--seeds", nargs="+", type=int, required=True)
+    new.set_defaults(function=agreement)
     args = parser.parse_args()
     args.function(args)
 

@@ -1,28 +1,43 @@
-"""The rules of tuning that benchmarks/tuning.py compares."""
+"""What benchmarks/tuning.py reads and compares."""
 
 import importlib.util
+import json
+from argparse import Namespace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 
-@pytest.mark.parametrize(
-    ("scores", "fresh", "stopped", "chosen"),
-    [
-        ([50, 52, 53, 52, 52, 52.9, 60], [9] * 7, 6, 3),  # no rise in three iterations
-        ([50, 52, 53, 53.04, 53.02, 53.04, 60], [9] * 7, 6, 4),  # a rise by less than 0.05
-        ([50, 52, 53, 54, 55, 56, 57], [9] * 7, 7, 7),
-        ([50, 52, 53, 54], [9, 9, 0, 9], 3, 3),  # no new candidates
-    ],
-)
-def test_iteration_of_version_1_0_0(scores, fresh, stopped, chosen):
+@pytest.fixture(scope="module")
+def tuning() -> ModuleType:
     path = Path(__file__).resolve().parents[3] / "benchmarks/tuning.py"
     spec = importlib.util.spec_from_file_location("tuning_benchmark", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    iterations = [
-        {"iteration": number, "dev_bleu": score, "new_candidates": new}
-        for number, (score, new) in enumerate(zip(scores, fresh, strict=True), 1)
-    ]
-    found = module.iteration_of_1_0_0(iterations)
-    assert (found["stopped"], found["iteration"]) == (stopped, chosen)
+    return module
+
+
+def test_lists_of_moses_extractor(tuning, tmp_path):
+    """Lists of several iterations are joined; matches and totals are in the order of the package."""
+    for number, row in ((1, "1 2"), (2, "3 4")):
+        features = f"FEATURES_TXT_BEGIN_0 0 1 2 A_0 B_0\n{row}\nFEATURES_TXT_END_0\n"
+        scores = "SCORES_TXT_BEGIN_0 0 1 9 BLEU\n4 5 3 4 2 3 1 2 6\nSCORES_TXT_END_0\n"
+        (tmp_path / f"run{number}.features.dat").write_text(features + features.replace("_0 0 1", "_0 1 1"))
+        (tmp_path / f"run{number}.scores.dat").write_text(scores + scores.replace("_0 0 1", "_0 1 1"))
+    pool = tuning.pool_of(tmp_path, 2)
+    assert pool.features.T.tolist() == [[1, 2], [3, 4]] * 2
+    assert pool.statistics[0].tolist() == [4, 3, 2, 1, 5, 4, 3, 2, 6]
+    assert pool.offsets.tolist() == [0, 2, 4]
+
+
+def test_agreement_is_the_mean_over_the_cells(tuning, tmp_path, capsys):
+    for optimiser, system, seed in ((o, s, n) for o in ("moses", "mert") for s in ("baseline", "rnn") for n in (1, 2)):
+        path = tmp_path / f"fresh1/tuning/{optimiser}/{system}/run{seed}/result.json"
+        path.parent.mkdir(parents=True)
+        better = 0.4 * (optimiser == "mert" and system == "rnn")
+        path.write_text(json.dumps({"dev": 50 + seed / 10 + better, "test": 40 + seed / 10}))
+    tuning.agreement(Namespace(split=[str(tmp_path / "fresh1")], seeds=[1, 2]))
+    printed = capsys.readouterr().out
+    assert "| fresh1 | rnn | dev | 50.15 ± 0.07 | 50.55 ± 0.07 | +0.40 (" in printed
+    assert "mean over the 4 cells: +0.10" in printed
