@@ -122,14 +122,14 @@ STAGES: dict[str, dict[str, Stage]] = {
     "evaluation": {
         "bleu": Stage(6, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
         "score": Stage(5, "detokenise and score the output of all runs of a system"),
-        "table": Stage(12, "write Table 1 from the score files of all runs"),
+        "table": Stage(13, "write Table 1 from the score files of all runs"),
         "compare": Stage(4, "compare two systems sentence by sentence"),
         "oracle": Stage(1, "compute the oracle BLEU of n-best lists"),
         "provenance": Stage(7, "record the files, seeds and weights of Table 1"),
     },
     "analysis": {
         "learning-curve": Stage(4, "plot the learning curve of a network"),
-        "mert-curves": Stage(2, "plot BLEU against tuning iterations"),
+        "mert-curves": Stage(3, "plot BLEU against tuning iterations"),
         "bleu-curves": Stage(1, "plot BLEU against sentence length and word frequency rank"),
         "sentence-vectors": Stage(1, "plot LSTM sentence vectors in two dimensions"),
         "score-scatter": Stage(2, "plot network against phrase table scores (Figure 3 of the paper)"),

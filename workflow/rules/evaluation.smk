@@ -130,7 +130,8 @@ rule score:
 
 rule table1:
     input:
-        SCORES,
+        scores=SCORES,
+        histories=expand(f"{RUN}/history.json", system=systems.compared, run=RUNS),
     output:
         tsv="results/table1.tsv",
         json="results/table1.json",
@@ -159,7 +160,7 @@ rule table1:
         tuning=systems.tuning_text(),
         provenance="--provenance provenance.json",
     shell:
-        "rnnsmt evaluation table --scores {input:q} {params.joint} --features {params.features} "
+        "rnnsmt evaluation table --scores {input.scores:q} --history {input.histories:q} {params.joint} --features {params.features} "
         "--trainings {params.trainings} --dev-set dev --title {params.title:q} --tuning {params.tuning:q} "
         "{params.paper} {params.provenance} --output-tsv {output.tsv:q} --output-json {output.json:q} "
         "--output-contrasts {output.contrasts:q} --output-md {output.md:q} --output-html {output.html:q} &> {log:q}"
@@ -171,7 +172,8 @@ if config["seq2seq"]["compare"]:
 
     use rule table1 as table2 with:
         input:
-            expand(f"{RUN}/{{set}}.bleu.json", system=config["seq2seq"]["compare"], run=RUNS, set=SETS),
+            scores=expand(f"{RUN}/{{set}}.bleu.json", system=config["seq2seq"]["compare"], run=RUNS, set=SETS),
+            histories=[],
         output:
             tsv="results/table2.tsv",
             json="results/table2.json",

@@ -128,7 +128,8 @@ def plain_ticks(axes: Any) -> None:
 def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
     """Draw one plot per system with common axis limits, a line per run, with its result.
 
-    An orange line at the BLEU of the result spans the iterations whose weights are averaged.
+    An orange line at the BLEU of the result spans the iterations whose weights are averaged; without averaging, an
+    orange dot after the last iteration is the BLEU of the last optimisation.
     """
     columns = min(COLUMNS, len(systems))
     rows = math.ceil(len(systems) / columns)
@@ -148,7 +149,8 @@ def _draw_runs(axes: Any, system: str, runs: list[dict[str, Any]]) -> None:
     for run in runs:
         bleu = {record["iteration"]: record["dev_bleu"] for record in run["iterations"]}
         axes.plot(list(bleu), list(bleu.values()), "-", lw=1.3, color=BLUE, alpha=0.65)
-        span = run["averaged"]
+        last = run["iterations"][-1]
+        span = run["averaged"] or [last["iteration"] + (last["weights"] != run["weights"])]
         axes.plot([span[0], span[-1]], [run["dev_bleu"]] * 2, "-o", lw=1.4, ms=3, color=ORANGE, alpha=0.8)
     axes.set_title(label(system), loc="left")
     axes.xaxis.get_major_locator().set_params(integer=True)

@@ -205,6 +205,9 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         help="number of training runs per network; tuning run i uses training run (i - 1) mod N + 1")  # fmt: skip
     add("--title", default="Table 1: BLEU", metavar="TEXT", help="title of the pages")
     add("--tuning", default="", metavar="TEXT", help="how the systems were tuned, for the notes")
+    add("--history", nargs="*", default=[], metavar="FILE",
+        help="output of `tuning mert` for every run, in the directories of the score files: marks systems with runs "
+        "whose dev BLEU is below that of the initial weights")  # fmt: skip
     add("--paper", action="store_true", help="also show the paper's English-French results")
     add("--dev-set", nargs="+", default=["dev", "val"], metavar="NAME",
         help="names of the dev sets, which are compared with the paper's dev results and are, if there are test sets, "
@@ -229,11 +232,21 @@ def table(args: argparse.Namespace) -> dict[str, object]:
             --output-md try/table.md --output-html try/table.html
     """
     from rnnsmt.evaluation.render import write_tables
-    from rnnsmt.evaluation.table import COLUMNS, CONTRAST_COLUMNS, table_of, write_table_json, write_tsv
+    from rnnsmt.evaluation.table import (
+        COLUMNS,
+        CONTRAST_COLUMNS,
+        runs_below_start,
+        table_of,
+        write_table_json,
+        write_tsv,
+    )
 
     scores, joint = _read_scores(args)
     features = dict(map(_features, args.features))
     rows, contrasts = table_of(scores, args.dev_set, joint, features, args.paper, args.trainings)
+    below_start = runs_below_start(scores, args.history)
+    for row in rows:
+        row["below_start"] = below_start.get(row["system"])
     write_tsv(args.output_tsv, rows, COLUMNS, args.paper)
     write_tables(
         args.output_md, args.output_html, rows, contrasts, args.dev_set,

@@ -102,6 +102,9 @@ def notes(rows: Sequence[Record], contrasts: Sequence[Record], paper: bool, tuni
     else:
         noise = ONE_TRAINING if trainings == 1 else SEVERAL_TRAININGS.format(trainings)
     parts = [BLEU_NOTE + noise]
+    if below_start := {label(row["system"]): row["below_start"] for row in rows if row.get("below_start")}:
+        runs = "; ".join(f"{name}, run {', '.join(map(str, numbers))}" for name, numbers in below_start.items())
+        parts.append(f"† After tuning, BLEU on the dev set is below that of the initial weights: {runs}.")
     parts += [f"Tuning: {tuning}."] if tuning else []
     if any(row.get("p_strict") is not None for row in rows):
         parts += [DIFFERENCES, comparisons(rows, contrasts)]
@@ -167,7 +170,7 @@ def table_for_readers(rows: Sequence[Record]) -> TextTable:
     """Return the table of one test set, without columns in which all cells are empty."""
     cells = [
         [
-            label(row["system"]),
+            label(row["system"]) + (" †" if row.get("below_start") else ""),
             spread(row["bleu"], row.get("bleu_sd")),
             or_dash(row.get("paper_bleu"), ".2f"),
             or_dash(row.get("diff_baseline"), "+z.2f"),

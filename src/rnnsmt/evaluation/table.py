@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rnnsmt import __version__
-from rnnsmt.base.io import InputError, atomic_text, write_json
+from rnnsmt.base.io import InputError, atomic_text, read_json, write_json
 from rnnsmt.base.progress import say
 from rnnsmt.config.features import (
     BASELINE,
@@ -100,6 +100,7 @@ COLUMNS: dict[str, str] = {
     "sacrebleu_runs": "sacreBLEU of every run",
     "length_ratio": "words of the output per word of the reference, mean over the runs",
     "unknown_words": "input words passed through untranslated, mean over the runs",
+    "below_start": "numbers of the tuning runs whose dev BLEU is below that of the initial weights",
     "segments": "segments of the test set",
     "paper_bleu": "published BLEU on WMT 2014 English-French: newstest2014, for dev newstest2012+2013",
     "paper_diff_baseline": "the paper's difference to its baseline",
@@ -185,6 +186,23 @@ def table_of(
     return rows, contrasts
 
 
+def runs_below_start(scores: Scores, histories: Iterable[str]) -> dict[str, list[int]]:
+    """Return by system the tuning runs whose dev BLEU is below that of the initial weights.
+
+    Args:
+        histories: output of `tuning mert` for every run, in the directories of the score files.
+    """
+    worse = {
+        Path(path).parent
+        for path, history in ((path, read_json(path)) for path in histories)
+        if history["dev_bleu"] < history["iterations"][0]["dev_bleu"]
+    }
+    return {
+        system: [number for number, score in sorted(runs.items()) if Path(score.path).parent in worse]
+        for (system, _), runs in scores.items()
+    }
+
+
 def _means(by_run: Runs) -> Record:
     """Return the scores of the runs of a system on a test set, with means and standard deviations."""
     runs = [score for _, score in sorted(by_run.items())]
@@ -267,6 +285,7 @@ def _runs_text(values: Sequence[float]) -> str:
 
 FORMATS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("bleu_runs", "sacrebleu_runs"), _runs_text),
+    "below_start": lambda runs: " ".join(map(str, runs)),
     "unknown_words": "{:.12g}".format,
     **dict.fromkeys((name for name in {**COLUMNS, **CONTRAST_COLUMNS} if name.startswith("paper_")), "{:.2f}".format),
 }

@@ -253,6 +253,26 @@ def test_no_significance_with_other_runs(tmp_path, capsys):
     assert "rnn on test: no significance test, because its runs differ" in capsys.readouterr().err
 
 
+def test_a_run_below_its_start_is_marked(tmp_path):
+    scores = [score(system, run=run) for system in ("baseline", "rnn") for run in (1, 2)]
+    paths, histories = [], []
+    for one in scores:
+        directory = tmp_path / one.system / f"run{one.run}"
+        directory.mkdir(parents=True)
+        write_score(directory / "test.bleu.json", one)
+        dev = 40.0 if (one.system, one.run) == ("rnn", 2) else 60.0
+        history = {"dev_bleu": dev, "iterations": [{"dev_bleu": 50.0}]}
+        (directory / "history.json").write_text(json.dumps(history))
+        paths.append(str(directory / "test.bleu.json"))
+        histories.append(str(directory / "history.json"))
+    assert main([*command(tmp_path, paths), "--history", *histories]) == 0
+    frame = pd.read_csv(tmp_path / "out/table1.tsv", sep="\t", dtype={"below_start": str}, keep_default_na=False)
+    assert dict(zip(frame["system"], frame["below_start"], strict=True)) == {"baseline": "", "rnn": "2"}
+    text = (tmp_path / "out/table1.md").read_text()
+    assert "| RNN †" in text and "| Baseline " in text
+    assert "below that of the initial weights: RNN, run 2" in " ".join(text.split())
+
+
 def test_one_run_has_no_deviation(tmp_path):
     assert main(command(tmp_path, write(tmp_path, score(sacrebleu=None, decode=None)))) == 0
     row = table(tmp_path).iloc[0]
