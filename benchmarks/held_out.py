@@ -616,6 +616,7 @@ class Text(NamedTuple):
     Attributes:
         pattern: directories of the splits.
         networks: see ``estimate``.
+        runs: numbers of the runs to use; None: all.
         drawn: label in the plot; empty: not drawn.
     """
 
@@ -623,6 +624,7 @@ class Text(NamedTuple):
     pattern: str
     networks: int | None = None
     smoothing: str = "none"
+    runs: Sequence[int] | None = None
     drawn: str = ""
 
 
@@ -631,12 +633,14 @@ PUBLISHED = [
         "five random splits of Multi30k, averaged MERT",
         "mert-half-random?",
         1,
+        runs=(1,),
         drawn="five random splits, averaged MERT",
     ),
     Text(
         "five random splits of Multi30k, MIRA, the same networks",
         "mira-half-random?",
         1,
+        runs=(1,),
         drawn="the same networks, MIRA",
     ),
     Text("five random splits of Multi30k, MIRA, two networks of version 1.0.0", "random?"),
@@ -652,12 +656,12 @@ PUBLISHED = [
 PAPER_ROW = "the paper: newstest2014, MERT, training text of 348 million words"
 
 
-def published(directory: Path, text: Text, runs: Sequence[int] | None = None) -> list[Split]:
+def published(directory: Path, text: Text) -> list[Split]:
     """Read the splits of a row of the published table."""
     found = [
         split
         for path in sorted(directory.glob(text.pattern))
-        if (split := read_split(path, text.smoothing, ["baseline", "rnn", "cslm", "cslm_rnn"], runs)) is not None
+        if (split := read_split(path, text.smoothing, ["baseline", "rnn", "cslm", "cslm_rnn"], text.runs)) is not None
     ]
     if not found:
         raise SystemExit(f"{directory}/{text.pattern}: no score files; unpack benchmarks/held_out.tar.xz there")
@@ -706,7 +710,7 @@ def forest(args: argparse.Namespace) -> None:
     labels = ["the paper: newstest2014, tuned by MERT"]
     axes.plot(OF_THE_PAPER[PRIMARY[0]], 0.12, "o", color="black")
     for row, text in enumerate((text for text in PUBLISHED if text.drawn), 1):
-        splits = published(Path(args.directory), text, args.runs)
+        splits = published(Path(args.directory), text)
         labels.append(f"{text.drawn} ({sum(len(split.overlap) for split in splits):,} sentences)")
         for name, colour, offset in zip(PRIMARY, ("black", "tab:blue"), (0.12, -0.12), strict=True):
             one = estimate(splits, CONTRASTS[name], text.networks)
@@ -775,7 +779,6 @@ def add_figures(commands: Any) -> None:
     new.set_defaults(function=claims)
     new = commands.add_parser("forest", help="draw the gains on every kind of text")
     new.add_argument("directory", help="directory in which held_out.tar.xz was unpacked")
-    new.add_argument("--runs", type=int, nargs="+", metavar="N", help="training runs to use (default: all)")
     new.add_argument("--output", required=True, metavar="FILE.svg")
     new.set_defaults(function=forest)
 
