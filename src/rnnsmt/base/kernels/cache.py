@@ -22,7 +22,7 @@ from uuid import uuid4
 
 import llvmlite.binding  # type: ignore[import-untyped]
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, InTreeCacheLocator
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 
 from rnnsmt.base.io import InputError
 
@@ -66,21 +66,36 @@ def cache_directory() -> Path:
     raise InputError("no writable cache directory for compiled code; set NUMBA_CACHE_DIR to a writable directory")
 
 
-class _Locator(InTreeCacheLocator):
-    """Directory of the kernels of a file."""
+@cache
+def _digest(path: str) -> bytes:
+    return sha256(Path(path).read_bytes()).digest()
 
-    def __init__(self, function: Callable[..., Any], path: str) -> None:
-        super().__init__(function, path)
-        self._cache_path = str(cache_directory() / self.get_suitable_cache_subpath(path))
+
+class _Locator(_CacheLocator):
+    """Place of a kernel in the directory, independently of numba's places and their order."""
+
+    def __init__(self, path: str, line: int) -> None:
+        self._py_file, self._line = path, line
+
+    def get_cache_path(self) -> str:
+        """Return the directory of the kernels of all files of a package."""
+        return str(cache_directory() / self.get_suitable_cache_subpath(self._py_file))
+
+    def get_source_stamp(self) -> bytes:
+        """Return the digest of the file."""
+        return _digest(self._py_file)
+
+    def get_disambiguator(self) -> str:
+        """Return the line of the kernel, which is part of the name of its files."""
+        return str(self._line)
 
 
 class _CompiledCode(CompileResultCacheImpl):
-    """Compiled code of a kernel; its directory does not depend on NUMBA_CACHE_LOCATOR_CLASSES."""
+    """Compiled code of a kernel."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        path = inspect.getfile(function)
-        self._lineno = function.__code__.co_firstlineno
-        self._locator = _Locator(function, path)
+        path, self._lineno = inspect.getfile(function), function.__code__.co_firstlineno
+        self._locator = _Locator(path, self._lineno)
         self._filename_base = self.get_filename_base(f"{Path(path).stem}.{function.__qualname__}", sys.abiflags)
 
 
