@@ -82,7 +82,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "rnn": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
         "prepare": Stage(3, "convert a phrase table into memory-mapped word ids and vocabularies"),
-        "train": Stage(5, "train the network on phrase pairs"),
+        "train": Stage(6, "train the network on phrase pairs"),
         "score": Stage(2, "compute log p(target | source) of every phrase pair"),
         "shortlist": Stage(1, "count the target words of every phrase pair that are not in the shortlist (WP)"),
         "sample": Stage(1, "sample targets of source phrases"),
