@@ -91,7 +91,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "cslm": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
         "prepare": Stage(2, "convert a text into memory-mapped word ids"),
-        "train": Stage(5, "train the network on text"),
+        "train": Stage(6, "train the network on text"),
         "perplexity": Stage(2, "compute the perplexity of a text under the CSLM and an n-gram model"),
         "score": Stage(1, "compute the log probability of every line of a text"),
         "rescore": Stage(1, "add the score of the network to n-best lists"),
@@ -99,13 +99,13 @@ STAGES: dict[str, dict[str, Stage]] = {
     "nnjm": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
         "prepare": Stage(2, "convert a word-aligned bitext into memory-mapped word ids and affiliations"),
-        "train": Stage(1, "train the network on a word-aligned bitext"),
+        "train": Stage(2, "train the network on a word-aligned bitext"),
         "perplexity": Stage(1, "compute the perplexity of a bitext under the joint model and a CSLM"),
     },
     "seq2seq": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
         "prepare": Stage(2, "convert a parallel corpus into memory-mapped ids and vocabularies"),
-        "train": Stage(1, "train a network on sentence pairs"),
+        "train": Stage(2, "train a network on sentence pairs"),
         "translate": Stage(1, "translate a text with a network or an ensemble"),
         "score": Stage(1, "compute the log probability of every line of a translation"),
         "rescore": Stage(1, "add the score of the network to n-best lists"),

@@ -61,6 +61,16 @@ class Members:
 
 
 @section
+class HeldOut:
+    """Lines of a corpus of training text that are a dev or test set. They are left out of the training text."""
+
+    corpus: Annotated[Name, Field(description="name of the corpus of role bitext")]
+    lines: Annotated[
+        list[Annotated[int, Field(ge=1)]], Field(min_length=1, description="numbers of the lines, from 1 on")
+    ]
+
+
+@section
 class CorpusEntry:
     """A corpus. File paths are relative to ``data_dir``."""
 
@@ -79,6 +89,13 @@ class CorpusEntry:
         Field(
             description="instead of source and target, a file with both sides: a zip archive (OPUS), TMX, TSV, or the "
             "prefix of two files (Moses)"
+        ),
+    ] = None
+    held_out: Annotated[
+        HeldOut | None,
+        Field(
+            description="instead of source and target, for dev and test: {corpus: NAME, lines: [N, ...]}, lines of a "
+            "corpus of training text, which are left out of the training text"
         ),
     ] = None
     columns: Annotated[

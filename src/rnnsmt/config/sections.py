@@ -358,6 +358,12 @@ class Evaluation:
         dict[Name, list[str]],
         Field(description="additional rows for several test sets scored as one: name -> names of the test sets"),
     ] = field(default_factory=dict)
+    paper: Annotated[
+        bool,
+        Field(
+            description="whether the published results on WMT 2014 English-French are shown beside dev and test sets"
+        ),
+    ] = False
 
 
 @section

@@ -15,6 +15,7 @@ training, have hand-written gradients (``rnnsmt.rnn.steps``); autograd different
 vocabulary hashes.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,10 +25,11 @@ from torch.nn.functional import embedding, linear
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import say
+from rnnsmt.networks.data import Vocabulary
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
 from rnnsmt.networks.gradients import Lookup, backpropagate, look_up, product
-from rnnsmt.networks.model_file import ModelFormat, read_model, write_model
+from rnnsmt.networks.model_file import ModelContent, ModelFormat, read_model, write_model
 from rnnsmt.networks.softmax import softmax_gradient
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import RnnSizes
@@ -295,30 +297,45 @@ FORMAT = ModelFormat("rnnsmt-rnn-1", "an RNN Encoder-Decoder", "train the networ
 
 
 def save_model(path: str | Path, model: RNNEncoderDecoder, meta: dict[str, Any]) -> None:
-    """Write a network, atomically. meta: plain values, which must include ``vocabularies_of`` the pairs."""
+    """Write a network, atomically. meta: plain values, which must include ``hashes_of`` the vocabularies."""
     write_model(path, FORMAT, model, model.sizes, {"meta": meta})
+
+
+class RnnContent(ModelContent):
+    """The metadata of a model file; the words are in the files of the vocabularies."""
+
+    sizes: RnnSizes
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RNNEncoderDecoder, dict[str, Any]]:
     """Read a network onto ``device``; return it and the ``meta`` of ``save_model``."""
-    model, content = read_model(path, FORMAT, lambda sizes: RNNEncoderDecoder(RnnSizes(**sizes), seed=None), device)
-    return model, content["meta"]
+    model, content = read_model(path, FORMAT, RnnContent, lambda sizes: RNNEncoderDecoder(sizes, seed=None), device)
+    return model, content.meta
 
 
-def vocabularies_of(pairs: Pairs) -> dict[str, str]:
-    """Return the hashes of both vocabularies, with which ``load_model_of`` matches a model to its pairs."""
-    source, target = pairs.vocabularies
+def hashes_of(vocabularies: Sequence[Vocabulary]) -> dict[str, str]:
+    """Return the hashes of the vocabularies of source and target, entries of ``meta``."""
+    source, target = vocabularies
     return {"source vocabulary": source.hash(), "target vocabulary": target.hash()}
+
+
+def load_model_with(
+    path: str | Path, vocabularies: Sequence[Vocabulary], place: str | Path, device: torch.device | str = "cpu"
+) -> RNNEncoderDecoder:
+    """Read a network that was trained with these vocabularies of source and target; ``place`` is named in messages."""
+    model, meta = load_model(path, device)
+    numbers = model.sizes.source_vocabulary, model.sizes.target_vocabulary
+    for (name, value), vocabulary, number in zip(hashes_of(vocabularies).items(), vocabularies, numbers, strict=True):
+        if meta.get(name) != value or len(vocabulary) != number:
+            raise InputError(
+                f"{path} and {place} do not match: their {name} differs; use the network and the vocabularies of one "
+                "training run"
+            )
+    return model
 
 
 def load_model_of(pairs: Pairs, path: str | Path, setup: DeviceSetup) -> RNNEncoderDecoder:
     """Read a network that was trained with the vocabularies of ``pairs``, and write its device to the log."""
-    model, meta = load_model(path, setup.device)
-    for name, value in vocabularies_of(pairs).items():
-        if meta.get(name) != value:
-            raise InputError(
-                f"{path} and {pairs.path} do not match: their {name} differs; "
-                "train the network on these pairs, or use the pairs that it was trained on"
-            )
+    model = load_model_with(path, pairs.vocabularies, pairs.path, setup.device)
     say(f"{Path(path).name}: computed on {setup}")
     return model

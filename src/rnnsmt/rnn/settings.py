@@ -25,7 +25,7 @@ held-out sentences: log p per word -1.39, with 0.1 -1.41, without dropout -1.55.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
@@ -41,9 +41,11 @@ from rnnsmt.networks.settings import (
     Precision,
     SampledClasses,
     Schedule,
+    Size,
     TrainingSettings,
     Warmup,
     WeightDecay,
+    network_sizes,
     settings,
 )
 
@@ -56,7 +58,7 @@ Batching = Literal["lengths", "random"]
 the next pairs of the random order, of which those of ten minibatches are sorted by length together."""
 
 
-@dataclass(frozen=True)
+@network_sizes
 class RnnSizes(NetworkSizes):
     """The sizes of an RNN Encoder-Decoder.
 
@@ -69,12 +71,12 @@ class RnnSizes(NetworkSizes):
         variant: one of ``VARIANTS``.
     """
 
-    source_vocabulary: int
-    target_vocabulary: int
-    embedding: int
-    hidden: int
-    maxout: int
-    variant: str = "paper"
+    source_vocabulary: Size
+    target_vocabulary: Size
+    embedding: Size
+    hidden: Size
+    maxout: Size
+    variant: Variant = "paper"
 
     def parameters(self) -> dict[str, dict[str, int]]:
         """Return the numbers of parameters: part of the network -> symbol -> number; symbols of biases begin with b."""

@@ -22,7 +22,7 @@ from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.gradients import backpropagate
 from rnnsmt.networks.pair_training import PairTask
 from rnnsmt.networks.task import Row, Sums, evenly
-from rnnsmt.rnn.model import RNNEncoderDecoder, loss_and_gradient, save_model, vocabularies_of
+from rnnsmt.rnn.model import RNNEncoderDecoder, hashes_of, loss_and_gradient, save_model
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import RnnSettings
 
@@ -197,7 +197,7 @@ class RnnTask(PairTask):
         }
 
     def save_model(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
-        save_model(path, self.model, description | vocabularies_of(self.pairs) | self.inputs)
+        save_model(path, self.model, description | hashes_of(self.pairs.vocabularies) | self.inputs)
 
 
 def supplementary_loss_and_gradient(

@@ -30,10 +30,10 @@ from rnnsmt.networks.training import Training, learning_rate, make_optimiser  # 
 from rnnsmt.rnn.model import (  # noqa: E402
     FORMAT,
     RNNEncoderDecoder,
+    hashes_of,
     load_model,
     load_model_of,
     save_model,
-    vocabularies_of,
 )
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS, VARIANTS, RnnSettings, RnnSizes  # noqa: E402
@@ -514,7 +514,7 @@ def test_no_gpu(monkeypatch):
 def test_models_and_pairs_that_do_not_belong_together(directory, tmp_path, pairs):
     assert main(command_line(directory, tmp_path, "--updates", "2")) == 0
     model, meta = load_model(tmp_path / "m.safetensors")
-    assert vocabularies_of(pairs).items() <= meta.items()
+    assert hashes_of(pairs.vocabularies).items() <= meta.items()
     save_model(tmp_path / "other.safetensors", model, {**meta, "target vocabulary": "other"})
     with pytest.raises(InputError, match="do not match: their target vocabulary differs"):
         load_model_of(pairs, tmp_path / "other.safetensors", CPU)
