@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from rnnsmt import __version__
+from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 from rnnsmt.stages import STAGES
 from tests.workflow import test_slurm
 from tests.workflow.conftest import ROOT, Workflow
@@ -183,6 +184,25 @@ rule grows:
     done = call_with(workflow, rule, "1-of-3.out")
     assert done.returncode == 0, done.stderr
     assert (workflow.directory / "tries").read_text() == "130 110 11 7\n260 220 22 14\n390 330 33 21\n"
+
+
+def test_more_hypotheses_for_the_networks_need_more_memory(workflow):
+    """The memory of a search for the n-grams of its networks grows with ``cslm_cells`` above 100, up to its limit."""
+    model = workflow.directory / "cslm/network1/model.safetensors"
+    model.parent.mkdir(parents=True)
+    for path in (model, workflow.directory / "text"):
+        path.write_bytes(bytes(1 << 14))
+    rule = """
+rule searches:
+    input: source="text", network=["cslm/network1/model.safetensors"]
+    output: "out"
+    resources: mem_mb=search_megabytes(100, 0, neural=(200, 8000))
+    shell: "touch {output}"
+"""
+    most = int(100 + MOST_NEURAL_MEGABYTES)
+    for cells, expected in ((50, 425), (100, 425), (1000, 1550), (100_000, most)):
+        plan = call_with(workflow, rule, "out", "-n", "--config", f"search={{cslm_cells: {cells}}}", "cluster=true")
+        assert f"mem_mb={expected + 300}" in plan.stdout, plan.stderr
 
 
 def test_a_machine_has_no_more_memory_than_it_has(workflow):
