@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from math import isfinite
 from numbers import Integral, Real
@@ -23,6 +23,7 @@ from typing import (
     Any,
     ClassVar,
     Literal,
+    Protocol,
     TypeVar,
     Union,
     get_args,
@@ -48,7 +49,17 @@ _BOUNDS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
 _METAVARS = {int: "N", float: "X"}
 
 
-@dataclass(frozen=True)
+class Group(Protocol):
+    """Several options of a command that make one argument of a function."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
+
+    def value(self, namespace: argparse.Namespace) -> object:
+        """Return the argument for parsed options."""
+
+
+@dataclass(frozen=True, repr=False)
 class Field:
     """Description and bounds of a value, as metadata of its annotation.
 
@@ -65,7 +76,9 @@ class Field:
         expected: what the value must be, for messages, if the types alone do not say it.
         check: function that raises ``ValueError`` for a wrong value.
         path: whether the value is a path: ``input``, ``output`` (a file) or ``directory`` (of outputs).
+        several: whether the option takes several values, of which the function gets the list of paths.
         required: whether the command requires the option although the function has a default.
+        group: several options of a command that make one value, for example the settings of a network.
     """
 
     description: str = ""
@@ -82,9 +95,16 @@ class Field:
     expected: str = ""
     check: Callable[[Any], object] | None = None
     path: Literal["", "input", "output", "directory"] = ""
+    several: bool = False
     required: bool = False
+    group: "Group | None" = None
 
     __is_annotated_types_grouped_metadata__: ClassVar[Literal[True]] = True
+
+    def __repr__(self) -> str:
+        """Return the bounds, for the signature in ``help`` of Python."""
+        bounds = {name: getattr(self, name) for name in (*_BOUNDS, "min_length", "max_length", "pattern")}
+        return f"Field({', '.join(f'{name}={value!r}' for name, value in bounds.items() if value is not None)})"
 
     def __iter__(self) -> Iterator[object]:
         """Yield the same description and bounds for pydantic, which expands metadata of this kind."""
@@ -112,7 +132,7 @@ class Field:
         for name, (words, holds) in _BOUNDS.items():
             bound = getattr(self, name)
             if bound is not None and not holds(value, bound):
-                raise ValueError(f"must be {words} {bound:g}")
+                raise ValueError(f"must be {words} {bound}")
         unit = "characters" if isinstance(value, str) else "items"
         if self.min_length is not None and len(value) < self.min_length:
             raise ValueError(f"must have at least {self.min_length} {unit}")
@@ -155,6 +175,14 @@ class Setting:
     def required(self) -> bool:
         """Return whether there is no default."""
         return self.default is MISSING
+
+    def with_description(self, description: str) -> "Setting":
+        """Return the setting with another description, unless it is empty."""
+        return dataclasses.replace(self, field=Field(description).over(self.field))
+
+    def valid(self, value: Any, text: bool = False) -> Any:
+        """Check a value as the function ``valid``."""
+        return value if value is None and self.optional else valid(Annotated[self.annotation, self.field], value, text)
 
 
 def described(annotation: Any) -> tuple[Any, Field]:
@@ -216,7 +244,7 @@ def _converted(kind: Any, value: Any, text: bool) -> Any:
             return value
         raise ValueError(f"must be {_listed(parts)}")
     if origin in (list, tuple, Sequence):
-        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
             raise ValueError("must be a list")
         items = list(value)
         if origin is tuple and parts[-1] is not ...:
@@ -305,6 +333,8 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
         rest["dest"] = name
     elif origin is Literal:
         rest["choices"] = parts
+    elif field.several:
+        rest |= {"nargs": "+", "type": Path, "metavar": field.metavar}
     elif origin in (list, tuple, Sequence):
         item = parts[0]
         rest["nargs"] = "+" if origin is not tuple or parts[-1] is ... else len(parts)

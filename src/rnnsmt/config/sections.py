@@ -9,6 +9,7 @@ other value for the demo corpus and for ``quick: true``, which should run in min
 selects between them. The settings of a corpus are in ``corpus_entry.py``.
 """
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
@@ -157,7 +158,7 @@ Estimator = Annotated[
 ]
 
 Pruning = Annotated[
-    tuple[Annotated[int, Field(ge=0)], ...],
+    Sequence[Annotated[int, Field(ge=0)]],
     Field(
         description="pruning thresholds by order, starting with unigrams: n-grams with at most this count are "
         "removed; the last threshold also applies to all higher orders; thresholds must not decrease"

@@ -1,7 +1,7 @@
 """The table of all settings, and the JSON schema of a configuration, made from their declarations."""
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import is_dataclass
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -92,7 +92,7 @@ def _kind(annotation: Any) -> str:
         return ", ".join(map(str, parts))
     if origin in UNIONS:
         return " or ".join(_kind(part) for part in parts)
-    if origin in (list, tuple):
+    if origin in (list, tuple, Sequence):
         return f"list of {_kind(parts[0])}"
     if hasattr(annotation, "__metadata__"):
         return _kind(parts[0])
