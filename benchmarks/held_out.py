@@ -343,16 +343,18 @@ def overlap_of(directory: Path) -> NDArray[np.float64]:
 def archive(args: argparse.Namespace) -> None:
     """Write the score files of splits into one archive; `report` can read them after unpacking.
 
-    A score file contains the BLEU statistics of every sentence; the archive contains no text.
+    A score file contains the BLEU statistics of every sentence; the archive contains no text. Results of `tuning.py`
+    (dev BLEU, CPU seconds) are packed with them.
     """
     number = 0
     with tarfile.open(args.output, "w:xz") as tar:
         for directory in map(Path, args.split):
             scores = sorted(directory.glob("*/results/systems/*/run*/test.bleu.json"))
-            if not scores:
-                continue
-            write_json(directory / "overlap.json", overlap_of(directory).tolist())
-            for path in [directory / "overlap.json", *scores]:
+            others = sorted(directory.glob("tuning/*/*/run*/result.json"))
+            if scores:
+                write_json(directory / "overlap.json", overlap_of(directory).tolist())
+                others.append(directory / "overlap.json")
+            for path in [*others, *scores]:
                 member = tar.gettarinfo(path, str(path.relative_to(directory.parent)))
                 member.uid = member.gid = member.mtime = 0
                 member.uname = member.gname = ""

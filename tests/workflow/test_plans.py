@@ -1,6 +1,5 @@
 """The jobs planned for a configuration, and errors that are reported before a run."""
 
-import argparse
 import base64
 import json
 import os
@@ -10,7 +9,6 @@ import subprocess
 import sys
 import time
 import tomllib
-from importlib import import_module
 from pathlib import Path
 
 import psutil
@@ -18,8 +16,8 @@ import pytest
 import yaml
 
 from rnnsmt import __version__
+from rnnsmt.cli import command_parser
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
-from rnnsmt.stages import STAGES
 from tests.workflow import test_slurm
 from tests.workflow.conftest import ROOT, Workflow
 
@@ -295,10 +293,7 @@ def test_stages_know_how_much_memory_they_have():
     told = set()
     for rule in (rule for rule in RULES.values() if "shell:" in rule):
         package, stage = re.search(r"rnnsmt (\w+) ([\w-]+) ", rule.split("shell:")[1]).groups()
-        parser = argparse.ArgumentParser()
-        assert stage in STAGES[package]
-        getattr(import_module(f"rnnsmt.{package}.commands"), f"{stage.replace('-', '_')}_options")(parser)
-        takes = "--memory-mb" in parser.format_help()
+        takes = "--memory-mb" in command_parser(package, stage).format_help()
         assert takes == ("--memory-mb {resources.mem_mb}" in rule), rule
         told |= {stage} if takes else set()
     assert {"models", "select", "extract", "estimate"} <= told

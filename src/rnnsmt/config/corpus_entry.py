@@ -4,8 +4,7 @@ from dataclasses import field
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
-
+from rnnsmt.base.fields import Field
 from rnnsmt.config.declaration import section
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
@@ -16,15 +15,14 @@ Fraction = Annotated[float, Field(gt=0, le=1)]
 Path = Annotated[str, Field(min_length=1)]
 
 
-def _url(text: str) -> str:
+def _url(text: str) -> None:
     try:
         urlsplit(text)
     except ValueError:  # for example http://[
         raise ValueError("must be a URL") from None
-    return text
 
 
-Url = Annotated[str, AfterValidator(_url)]
+Url = Annotated[str, Field(check=_url)]
 
 
 @section

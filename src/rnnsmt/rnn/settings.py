@@ -28,8 +28,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field
-
+from rnnsmt.base.fields import Field
 from rnnsmt.networks.settings import (
     Batch,
     Clip,

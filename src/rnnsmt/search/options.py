@@ -80,8 +80,8 @@ class SearchOptions:
 def add_search_options(parser: argparse.ArgumentParser) -> None:
     """Add the limits of the search and the options of the CSLM."""
     for name, key in (("pop_limit", POP_LIMIT), ("stack", STACK)):
-        info = fields_of(Search)[name]
-        text = f"{info.description} (default: the value of [{key}] in moses.ini, else {info.default})"
+        setting = fields_of(Search)[name]
+        text = f"{setting.field.description} (default: the value of [{key}] in moses.ini, else {setting.default})"
         add_fields(parser, Search, name, default=None, help=text)
     add_fields(parser, Search, "cslm_cells")
     add_fields(parser, Rnn, "device")
