@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -286,6 +287,17 @@ def test_environments_have_the_package(tmp_path, name):
     assert done.stdout.splitlines() == ["-m", "pip", "install", "--no-deps", "--editable", "/it's $(here)"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["-m", "pip", "install", "--no-deps", f"rnnsmt=={__version__}"]
+
+
+def test_the_commands_of_all_jobs_are_valid(workflow):
+    """The parser of every command accepts the options of its jobs, with any number for what is known later."""
+    found = re.findall(r"Shell command: (.*)", workflow.dry_run().stdout)
+    parts = [part.partition(" &> ")[0] for command in found for part in command.split(" && ")]
+    commands = [part for part in parts if part.startswith("rnnsmt ")]
+    assert len(commands) > 100
+    for command in commands:
+        _, package, name, *options = shlex.split(re.sub(r"<TBD>|\$\(\(.*?\)\)", "9", command))
+        command_parser(package, name).parse_args(options)
 
 
 def test_stages_know_how_much_memory_they_have():

@@ -150,10 +150,13 @@ class Operation:
 
     def check_paths(self, values: Mapping[str, Any]) -> None:
         """Check that outputs can be written, and that no output is also another file of the call."""
-        kinds = {name: setting.field.path for name, setting in self.settings.items()}
+        kinds = {name: setting.path for name, setting in self.settings.items()}
         paths = [
-            (name, Path(path)) for name, value in values.items() if kinds[name] for path in _paths(value)
-        ]  # fmt: skip
+            (name, Path(path))
+            for name, value in values.items()
+            if kinds[name]
+            for path in _paths(value, of_text=self.settings[name].field.path == "input")
+        ]
         for name, path in paths:
             if kinds[name] == "input":
                 continue
@@ -267,10 +270,10 @@ def _as_in_python(message: str, settings: Mapping[str, Setting]) -> str:
     return _OPTION.sub(named, message)
 
 
-def _paths(value: Any) -> Iterator[str | PathLike[str]]:
-    """Yield the paths of an argument: a path, or several; sentences are none."""
+def _paths(value: Any, of_text: bool) -> Iterator[str | PathLike[str]]:
+    """Yield the paths of an argument: a path, or several; strings in the list of a text are sentences."""
     if isinstance(value, (str, PathLike)):
         if str(value) != STANDARD_STREAM:
             yield value
     elif isinstance(value, (list, tuple)):
-        yield from (item for item in value if isinstance(item, PathLike))
+        yield from (item for item in value if isinstance(item, PathLike) or not of_text)

@@ -107,7 +107,9 @@ def count_words(
 
 
 @operation(version=1)
-def copy(texts: Texts, output_dir: OutputDirectory, report: OutputFile | None = None) -> Written:
+def copy(
+    texts: Texts, output_dir: OutputDirectory, report: OutputFile | None = None, parts: Sequence[OutputFile] = ()
+) -> Written:
     """Copy texts."""
     with TextFiles() as files:
         number = sum(1 for path in files.all_of("texts", texts) for _ in read_lines(path))
@@ -231,6 +233,8 @@ def test_an_output_is_no_other_file_of_the_call(text: str, tmp_path: Path) -> No
         copy(["a"], text)
     with pytest.raises(InputError, match=r"^report .*used twice"):
         copy([Path(text)], tmp_path / "new", text)
+    with pytest.raises(InputError, match=r"^parts .*used twice"):
+        copy(["a"], tmp_path / "new", parts=[tmp_path / "part", str(tmp_path / "part")])
     assert not (tmp_path / "new").exists()
 
 
