@@ -157,7 +157,7 @@ def test_real_text(workflow, shared_dir):
         *("--configfile", str(ROOT / "workflow/configs/multi30k.yaml"), "--show-failed-logs"),
         *("--config", f"data_dir={shared_dir}/data/multi30k", "compare=[baseline, rnn]", "networks={seeds: 1}"),
         *("tuning={runs: 1, iterations: 2, restarts: 2}", "search={pop_limit: 50, stack: 50}"),
-        *("rnn={settings: {updates: 50}}", "alignment={aligners: [fast_align]}"),
+        *("rnn={settings: {hidden: 32, embedding: 16, maxout: 16, updates: 50}}", "alignment={aligners: [fast_align]}"),
         timeout=1500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
