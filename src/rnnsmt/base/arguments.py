@@ -41,6 +41,20 @@ Seed = Annotated[int, Field("random seed", ge=0, le=MAX_SEED)]
 MemoryMb = Annotated[int, Field("memory limit in MB", ge=1)]
 MEMORY_MB: Final = 2000
 
+CheckpointDir = Annotated[
+    str | Path,
+    Field(
+        "checkpoint directory, used to resume an interrupted run", metavar="DIR", path="directory", expected="a path"
+    ),
+]
+
+SaveEvery = Annotated[float, Field("minimum time between checkpoints", ge=0, metavar="SECONDS")]
+SAVE_EVERY: Final = 300.0
+
+TimeLimit = Annotated[
+    float, Field("save a checkpoint and exit with status 75 before this time limit", gt=0, metavar="SECONDS")
+]
+
 
 class TextFiles:
     """Files with the texts of a call: those of the caller, or temporary files with the sentences of lists.
