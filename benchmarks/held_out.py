@@ -74,14 +74,27 @@ def random_splits(source: list[str]) -> list[list[int]]:
     return [sorted(drawn[k * SENTENCES : (k + 1) * SENTENCES]) for k in range(SPLITS)]
 
 
-def fresh_splits(source: list[str]) -> list[list[int]]:
-    """Draw disjoint sets of sentences whose source sides are unique and that are in no set of `random_splits`."""
+def _not_drawn(source: list[str]) -> list[int]:
+    """Return the sentences whose source sides are unique and that are in no set before the fresh ones."""
     counts = Counter(source)
     unique = [number for number, line in enumerate(source) if counts[line] == 1]
     used = set(random.Random(USED_BEFORE).sample(unique, SENTENCES)).union(*random_splits(source))
-    numbers = [number for number in unique if number not in used]
-    drawn = random.Random(FRESH_SEED).sample(numbers, FRESH_SPLITS * SENTENCES)
+    return [number for number in unique if number not in used]
+
+
+def fresh_splits(source: list[str]) -> list[list[int]]:
+    """Draw disjoint sets of sentences whose source sides are unique and that are in no set of `random_splits`."""
+    drawn = random.Random(FRESH_SEED).sample(_not_drawn(source), FRESH_SPLITS * SENTENCES)
     return [sorted(drawn[k * SENTENCES : (k + 1) * SENTENCES]) for k in range(FRESH_SPLITS)]
+
+
+def unused_sentences(source: list[str]) -> list[int]:
+    """Return the sentences whose source sides are unique and that are in no random or fresh set, in order.
+
+    They are the held-out set of workflow/configs/multi30k.yaml.
+    """
+    drawn = set().union(*fresh_splits(source))
+    return [number for number in _not_drawn(source) if number not in drawn]
 
 
 def topic_splits(source: list[str], dev: list[str]) -> tuple[list[list[int]], list[list[int]], list[list[str]]]:
@@ -142,6 +155,11 @@ def config_of(directory: Path) -> dict[str, object]:
         "tuning": {"optimiser": "mira"},
         "compare": ["baseline", "rnn", "cslm", "cslm_rnn"],
     }
+
+
+def unused(args: argparse.Namespace) -> None:
+    """Print the line numbers of the sentences that are in no random or fresh set."""
+    print(*(number + 1 for number in unused_sentences(list(read_lines(args.source)))), sep=", ")
 
 
 def split(args: argparse.Namespace) -> None:
@@ -325,16 +343,18 @@ def overlap_of(directory: Path) -> NDArray[np.float64]:
 def archive(args: argparse.Namespace) -> None:
     """Write the score files of splits into one archive; `report` can read them after unpacking.
 
-    A score file contains the BLEU statistics of every sentence; the archive contains no text.
+    A score file contains the BLEU statistics of every sentence; the archive contains no text. Results of `tuning.py`
+    (dev BLEU, CPU seconds) are packed with them.
     """
     number = 0
     with tarfile.open(args.output, "w:xz") as tar:
         for directory in map(Path, args.split):
             scores = sorted(directory.glob("*/results/systems/*/run*/test.bleu.json"))
-            if not scores:
-                continue
-            write_json(directory / "overlap.json", overlap_of(directory).tolist())
-            for path in [directory / "overlap.json", *scores]:
+            others = sorted(directory.glob("tuning/*/*/run*/result.json"))
+            if scores:
+                write_json(directory / "overlap.json", overlap_of(directory).tolist())
+                others.append(directory / "overlap.json")
+            for path in [*others, *scores]:
                 member = tar.gettarinfo(path, str(path.relative_to(directory.parent)))
                 member.uid = member.gid = member.mtime = 0
                 member.uname = member.gname = ""
@@ -794,6 +814,9 @@ def main() -> None:
     new.add_argument("--kind", choices=("random", "fresh", "topics"), required=True, help="what is held out")
     new.add_argument("--output-dir", required=True)
     new.set_defaults(function=split)
+    new = commands.add_parser("unused", help="print the numbers of the lines that no random or fresh set has")
+    new.add_argument("--source", required=True, help="source side of the training text")
+    new.set_defaults(function=unused)
     new = commands.add_parser("halves", help="write two splits with dev and test text exchanged")
     new.add_argument("--source", required=True, help="source side of the training text")
     new.add_argument("--target", required=True, help="target side of the training text")

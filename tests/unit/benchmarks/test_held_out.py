@@ -4,13 +4,16 @@ import argparse
 import importlib.util
 import random
 import tarfile
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from scipy import stats
 
+from rnnsmt.base.io import read_lines
 from rnnsmt.evaluation.scores import Score, write_score
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -49,6 +52,19 @@ def test_random_splits_are_disjoint_and_new(held_out):
     used = set(random.Random(20261122).sample(range(15_000), 2000))
     assert not numbers & used
     assert max(numbers) < 15_000
+
+
+def test_the_held_out_set_of_multi30k_was_never_drawn(held_out, shared_dir):
+    """The lines in the configuration are all unique sentences that are in no set of the experiments before."""
+    source = list(read_lines(shared_dir / "data/multi30k/train.en.gz"))
+    unused = held_out.unused_sentences(source)
+    drawn = [*held_out.random_splits(source), *held_out.fresh_splits(source)]
+    unique = [number for number, times in enumerate(map(Counter(source).get, source)) if times == 1]
+    before = random.Random(20261122).sample(unique, 2000)
+    assert sorted([*unused, *before, *(number for part in drawn for number in part)]) == unique
+    corpora = yaml.safe_load((ROOT / "workflow/configs/multi30k.yaml").read_text())["corpora"]
+    (lines,) = [entry["held_out"]["lines"] for entry in corpora if "held_out" in entry]
+    assert lines == [number + 1 for number in unused]
 
 
 WEIGHTS = {"rnn": 1, "baseline": -1}
