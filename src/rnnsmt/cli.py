@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from rnnsmt import __version__, base
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import check_options
-from rnnsmt.base.progress import StageClock
+from rnnsmt.base.progress import StageClock, print_messages
 from rnnsmt.base.resuming import catch_signals, leave_signals, received_signal, signal_again
 from rnnsmt.stages import PACKAGES, SHORT, operations, stages
 
@@ -53,6 +53,7 @@ exit status:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status of the process."""
     words = list(sys.argv[1:] if argv is None else argv)
+    print_messages()
     short = words[0] if words and words[0] in SHORT else ""
     words[:1] = SHORT.get(short, words[:1])
     if words[0:1] and words[0] in PACKAGES and words[1:2] and words[1] in stages(words[0]):

@@ -78,10 +78,11 @@ def is_full(error: OSError) -> bool:
     return error.errno in _FULL
 
 
-class InputError(Exception):
+class InputError(ValueError):
     """Invalid input. The message is one sentence that names the file, the line and a remedy; the exit status is 2.
 
-    Functions that read files or check options raise it; outside ``rnnsmt.api``, docstrings do not repeat this.
+    Functions that read files or check options raise it; docstrings of other functions than operations do not repeat
+    this.
     """
 
 
@@ -388,11 +389,13 @@ def read_whole(path: str | Path, limit: int) -> bytes | None:
 
 
 def damage(path: str | Path, lines: int | None, error: Exception) -> Exception:
-    """Return the error for a file that is damaged after ``lines`` lines; an error of the system remains unchanged."""
+    """Return the error for a file that is damaged after ``lines`` lines; any other error remains unchanged."""
     if isinstance(error, OSError) and error.errno is not None:
         return error
     if isinstance(error, DamagedError):
         error = cast(Exception, error.__cause__)
+    elif isinstance(error, InputError):
+        return error
     after = "" if lines is None else f" after line {lines}"
     return InputError(f"{path}: damaged{after} ({error}); create or download it again")
 

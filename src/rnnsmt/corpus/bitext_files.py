@@ -23,7 +23,7 @@ from rnnsmt.base.io import (
     open_zip,
     open_zip_member,
 )
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import warn
 from rnnsmt.config.corpora import languages_with_prefix
 from rnnsmt.config.languages import language_of, language_pair, language_suffix, two_letters
 from rnnsmt.corpus.raw_text import LINE_BYTES, Row, paired, read_segments, refuse_foreign
@@ -271,7 +271,7 @@ def _tsv_rows(name: str, columns: tuple[int, int], stream: BufferedReader) -> It
     if 2 * lacking > number:
         raise _no_table(name, lacking, number, needed)
     if lacking:
-        say(f"warning: {name}: {lacking:,} lines have fewer than {needed} columns; the first such line is {first}")
+        warn(f"{name}: {lacking:,} lines have fewer than {needed} columns; the first such line is {first}")
 
 
 def _no_table(name: str, lacking: int, lines: int, needed: int) -> InputError:

@@ -60,6 +60,8 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
         say(f"downloading {url}")
         try:
             digest = _download(url, part, expected)
+        except InputError:
+            raise
         except ValueError as error:
             failures.append(f"{url}: {error}")
             say(f"failed: {failures[-1]}")

@@ -95,6 +95,8 @@ def _unpack(archive: Path, name: str, directory: Path) -> None:
             except OSError:
                 if not directory.is_dir():  # otherwise another process has just unpacked it
                     raise
+    except InputError:
+        raise
     except (tarfile.TarError, ValueError) as error:
         raise InputError(
             f"{name}: damaged, or not an archive written by `rnnsmt pack` ({error}); download it again"

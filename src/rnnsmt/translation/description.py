@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from rnnsmt.base.io import InputError, read_json, write_json
 from rnnsmt.base.options import MAX_INT
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import warn
 from rnnsmt.config.languages import code_mistake
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.search.options import SearchOptions
@@ -121,7 +121,7 @@ class Description:
     def print_warnings(self) -> None:
         """Print ``warnings``, one line each."""
         for warning in self.warnings:
-            say(f"warning: {warning}")
+            warn(f"{warning}")
 
     def content(self) -> dict[str, object]:
         """Return the content of the file."""

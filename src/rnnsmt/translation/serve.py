@@ -36,7 +36,7 @@ from starlette.requests import ClientDisconnect
 
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import say, warn
 from rnnsmt.config.languages import language_name
 from rnnsmt.translation.description import CARD, Description
 from rnnsmt.translation.markup import alternatives, filled, html_escaped, html_template, plain_template
@@ -387,7 +387,7 @@ def serve(system: System, host: str, port: int, names: Sequence[str] = ()) -> di
     shown = f"[{host}]" if ":" in host else host
     say(f"{system.description.name} at http://{shown}:{listening.getsockname()[1]}/, Ctrl-C to quit")
     if not is_local:
-        say("warning: the server accepts connections from the network, without authentication and encryption")
+        warn("the server accepts connections from the network, without authentication and encryption")
     server = _Server(
         uvicorn.Config(app, lifespan="off", log_config=None, log_level="error", timeout_graceful_shutdown=DRAIN_SECONDS)
     )
