@@ -100,9 +100,11 @@ DAMAGED = (DamagedError, *_DECOMPRESSOR)
 class _Unpacked(io.RawIOBase):
     """Decompressed content of a file of ``size`` bytes; reading fails if it is much larger than the file."""
 
-    def __init__(self, stream: BinaryIO, path: Path, size: int) -> None:
+    def __init__(self, stream: BinaryIO, path: Path, size: int, raw: BinaryIO | None = None) -> None:
+        """Read from ``stream``; ``raw`` is the file that it decompresses, which is closed with it."""
         super().__init__()
         self._stream, self._path, self._limit, self._read = stream, path, max(ALWAYS_UNPACKED, MAX_RATIO * size), 0
+        self._raw = raw
 
     def readable(self) -> bool:
         """Return True."""
@@ -127,7 +129,17 @@ class _Unpacked(io.RawIOBase):
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
+        if self._raw is not None:
+            self._raw.close()
         super().close()
+
+
+def is_file(path: Path) -> bool:
+    """Return whether a path that comes from a file is a regular file; False if its name is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def foreign_format(start: bytes) -> str | None:
@@ -152,19 +164,22 @@ def open_binary(path: str | Path) -> io.BufferedReader:
     """
     path = Path(path)
     try:
-        raw = path.open("rb")
-        start = raw.peek(6)[:6] if raw.seekable() else b""
-        if open_compressed := _decompressor(start):
-            size = os.fstat(raw.fileno()).st_size
-            raw.close()
-            unpacked = _Unpacked(cast(BinaryIO, open_compressed(path, "rb")), path, size)
-            return io.BufferedReader(unpacked, 1 << 18)
+        return decompressed(path.open("rb"), path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a directory, not a file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def decompressed(raw: "io.BufferedReader[Any]", path: Path) -> io.BufferedReader:
+    """Return the content of an open file, decompressed as ``open_binary`` does; ``path`` is its name in messages."""
+    start = raw.peek(6)[:6] if raw.seekable() else b""
+    if open_compressed := _decompressor(start):
+        size = os.fstat(raw.fileno()).st_size
+        unpacked = _Unpacked(cast(BinaryIO, open_compressed(raw, "rb")), path, size, raw)
+        return io.BufferedReader(unpacked, 1 << 18)
     if what := foreign_format(start):
         raw.close()
         raise InputError(f"{path}: {what}")

@@ -117,10 +117,10 @@ def extract_member(path: str, name: str, output: str) -> int:
         try:
             with _member(path, name.removeprefix("./")) as content, temporary.open("wb") as out:
                 shutil.copyfileobj(content, out, 1 << 20)
-        except tarfile.TarError as error:
-            raise InputError(f"{path}: not a tar or zip archive, or damaged ({error}); download it again") from None
         except DAMAGED as error:
             raise damage(path, None, error) from None
+        except TAR_DAMAGED as error:
+            raise InputError(f"{path}: not a tar or zip archive, or damaged ({error}); download it again") from None
         return temporary.stat().st_size
 
 
@@ -137,11 +137,11 @@ def _member(path: str, name: str) -> Iterator[IO[bytes]]:
                     yield stream
                 return
     if zipped is None:
-        with open_binary(path) as archive_stream, tarfile.open(fileobj=archive_stream, mode="r|") as archive:
+        with open_binary(path) as archive_stream, open_tar(archive_stream) as archive:
             for member in archive:
                 seen.append(member.name)
                 if member.name.removeprefix("./") == name:
-                    content = archive.extractfile(member) if member.isreg() else None
+                    content = archive.extractfile(member) if is_plain(member) else None
                     if content is None:
                         raise InputError(f"{path}: {name} is {_kind(member)}, not a file; choose another member")
                     yield content
@@ -156,4 +156,33 @@ def _kind(member: tarfile.TarInfo) -> str:
     """Describe a member that is not a regular file."""
     if member.issym() or member.islnk():
         return f"a link to {member.linkname}"
-    return "a directory" if member.isdir() else "a device or a pipe"
+    return "a directory" if member.isdir() else "a sparse file, a device or a pipe"
+
+
+TAR_DAMAGED = (tarfile.TarError, ValueError, OverflowError, LookupError, RecursionError)
+"""Exceptions of ``tarfile`` for damaged and forged archives."""
+
+MOST_HEADER = 1 << 20
+"""Maximum size of a long name or of the further attributes (pax) of a member, which ``tarfile`` reads into memory."""
+
+
+class _Header(tarfile.TarInfo):
+    """A header of a tar archive whose name and attributes have a limited size."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
+        """Parse a header."""
+        header = super().frombuf(buf, encoding, errors)
+        if not (header.isreg() or header.isdir()) and header.size > MOST_HEADER:
+            raise tarfile.ReadError("a name or the attributes of a member are too long")
+        return header
+
+
+def open_tar(stream: IO[bytes]) -> tarfile.TarFile:
+    """Open a tar archive that is read once from its beginning; see ``TAR_DAMAGED``."""
+    return tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header)
+
+
+def is_plain(member: tarfile.TarInfo) -> bool:
+    """Return whether a member is a regular file, and not a sparse one, whose size may be far above that of its data."""
+    return member.isreg() and not member.issparse()
