@@ -53,6 +53,16 @@ _FOREIGN = {
 }
 """Message for a file of a format that is not read, by the first bytes of the file."""
 
+_OFFICE = {
+    "xl/workbook.": "is a spreadsheet; save it as tab-separated text (TSV)",
+    "word/document.": "is a document of an office program; save its text in a text file",
+    "ppt/presentation.": "is a presentation; save its text in a text file",
+    "META-INF/manifest.xml": "is an OpenDocument file; save a table as tab-separated text (TSV), and other text in a "
+    "text file",
+    "META-INF/container.xml": "is an electronic book; save its text in a text file",
+}
+"""Message for a zip archive that is a document of an office program, by the beginning of the name of a member."""
+
 _JUNK = (".DS_Store", "Thumbs.db", "desktop.ini")
 """Names of files in which macOS and Windows store the appearance of a folder."""
 
@@ -200,7 +210,7 @@ def open_text(path: str | Path) -> io.BufferedReader:
         start = stream.peek(6)[:6]
     what = foreign_format(start)  # of a pipe, or of the content of a compressed file
     if start[:4] in _ZIP:
-        what = (
+        what = _document(path) or (
             "is a zip archive; extract the text file, or, if it contains source and target text, use the key `file` "
             "in the configuration (`rnnsmt corpus prepare --bitext`)"
         )
@@ -210,6 +220,15 @@ def open_text(path: str | Path) -> io.BufferedReader:
         stream.close()
         raise InputError(f"{path}: {what}")
     return stream
+
+
+def _document(path: str | Path) -> str | None:
+    """Return what a zip archive is if it is a document, see ``office_document``."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return office_document(archive.namelist())
+    except (*DAMAGED, NotImplementedError):
+        return None
 
 
 def refuse_pipe(path: str | Path) -> None:
@@ -232,6 +251,12 @@ def open_zip(path: str | Path) -> Iterator[zipfile.ZipFile | None]:
             raise _zip_damage(path, error) from None
         with archive:
             yield archive
+
+
+def office_document(names: Iterable[str]) -> str | None:
+    """Return what a zip archive with these members is, and a remedy, or None if it is not a document."""
+    names = list(names)
+    return next((what for start, what in _OFFICE.items() if any(name.startswith(start) for name in names)), None)
 
 
 def is_junk(name: str) -> bool:
