@@ -1,7 +1,8 @@
 """All commands of the pipeline, with the version of their output.
 
-The command line and the rules of the workflow read this table. The command ``rnn train`` consists of
-two functions in ``rnnsmt.rnn.commands``::
+The command line and the rules of the workflow read this table. The commands of a package that has a module
+``operations`` are its functions (``rnnsmt.base.operations``), which carry version and help text. The other packages are
+in ``STAGES``; their command ``rnn train`` consists of two functions in ``rnnsmt.rnn.commands``::
 
     def train_options(parser: argparse.ArgumentParser) -> None: ...
     def train(args: argparse.Namespace) -> dict[str, object]: ...   # the figures of its last log line
@@ -10,7 +11,11 @@ Increase ``version`` when the same input gives a different output than before: t
 Snakemake, which does not track changes of Python code, reruns the jobs of this command.
 """
 
-from typing import NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from rnnsmt.base.operations import Operation
 
 
 class Stage(NamedTuple):
@@ -74,10 +79,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "reordering": Stage(2, "compute the lexicalised reordering table"),
         "filter": Stage(1, "filter the phrase and reordering tables for given input texts"),
         "augment": Stage(1, "add scores to a phrase table, and to the moses.ini of its model"),
-    },
-    "lm": {
-        "estimate": Stage(1, "estimate an interpolated modified Kneser-Ney model (ARPA)"),
-        "perplexity": Stage(1, "compute the perplexity of a text"),
     },
     "rnn": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
@@ -167,3 +168,19 @@ SHORT = {
     "status": ("project", "status"),
 }
 """Short names of commands: ``rnnsmt translate`` is ``rnnsmt translation translate``."""
+
+
+def operations(package: str) -> "dict[str, Operation]":
+    """Return the operations of a package by name; empty: its commands are in ``STAGES``."""
+    if package in STAGES:
+        return {}
+
+    from rnnsmt.base.operations import operations_of
+
+    return operations_of(import_module(f"rnnsmt.{package}.operations"))
+
+
+def stages(package: str) -> dict[str, Stage]:
+    """Return the commands of a package by name."""
+    found = {name: Stage(one.version, one.summary) for name, one in operations(package).items()}
+    return found or STAGES[package]

@@ -26,6 +26,13 @@ TWO_LETTERS: dict[str, str] = dict(pair.split(":") for pair in _THREE_LETTERS.sp
 
 CODES = frozenset(TWO_LETTERS.values())
 
+_WITHOUT_SPACES = """
+bo dz ii ja km lo my th zh blt gan hak hsn kdt khb kht kjg kxm lcp lwl lzh mnw nan nod ryu shn sou tdd tts wuu yue zkt
+"""
+
+WITHOUT_SPACES = frozenset(_WITHOUT_SPACES.split())
+"""Languages without spaces between words: those whose script CLDR breaks between letters, Tibetan and Dzongkha."""
+
 _WITH_REGION = re.compile(r"([a-z]{2,3})(?:(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}|\d{3}))+|_[a-z]{2})")
 """A code with a script or a region: ``pt_BR``, ``zh-Hant``, ``es_419``; ``zh_cn`` of OPUS, but not ``fr-en``."""
 

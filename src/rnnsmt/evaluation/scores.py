@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError, read_json, write_json
 from rnnsmt.base.progress import say
 from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of, read_texts
+from rnnsmt.config.languages import WITHOUT_SPACES
 from rnnsmt.evaluation.text_metrics import MetricScore, in_words, joint_metrics, score_texts
+from rnnsmt.moses.nbest import SEGMENTATION_MARK
 
 FORMATS = ("rnnsmt-bleu-4", "rnnsmt-bleu-3")
 """Formats of score files that can be read; the first one is written. The second has no metrics other than BLEU."""
@@ -99,6 +101,11 @@ def score_output(
     from rnnsmt.bleu.batch import corpus_statistics
 
     hypotheses, texts = read_texts(hypothesis, references)
+    for number, line in enumerate(hypotheses, 1):
+        if mark := SEGMENTATION_MARK.search(line):
+            raise InputError(
+                f"{hypothesis}, line {number}: contains {mark[0][:40]}, which Moses writes with -t; decode without it"
+            )
     plain, metrics = None, {}
     if plain_hypothesis is not None:
         plain_hypotheses, plain_texts = read_texts(plain_hypothesis, plain_references or [])
@@ -109,6 +116,7 @@ def score_output(
             )
         plain = sacre_bleu(plain_hypotheses, plain_texts, lowercase, lang)
         metrics = score_texts(plain_hypotheses, plain_texts, lowercase)
+        _tell_without_spaces(lang, plain.signature)
     return Score(
         system=system,
         test_set=test_set,
@@ -146,6 +154,16 @@ def sacre_bleu(
     )
 
 
+def _tell_without_spaces(lang: str | None, signature: str) -> None:
+    """Print a warning about the metrics that need spaces between words, for a language that is written without them."""
+    if lang in WITHOUT_SPACES:
+        metrics = "sacreBLEU with 13a, chrF++ and TER" if "tok:13a" in signature else "chrF++ and TER"
+        say(
+            f"warning: {lang} is written without spaces between words, and {metrics} separate words only at spaces and "
+            "punctuation; use chrF, or segment output and reference in the same way"
+        )
+
+
 def _metric(lowercase: bool, lang: str | None) -> Any:
     """Return BLEU of sacreBLEU; with 13a tokenisation and a warning if the tokeniser of the language is missing."""
     from sacrebleu.metrics import BLEU
@@ -155,8 +173,7 @@ def _metric(lowercase: bool, lang: str | None) -> Any:
     except RuntimeError:
         say(
             f"warning: sacreBLEU's tokeniser for the language {lang} is not installed (pip install "
-            f"'sacrebleu[{lang}]'); 13a is used, which does not separate words that are written without spaces; chrF "
-            "does not depend on it"
+            f"'sacrebleu[{lang}]'); 13a is used"
         )
         return BLEU(lowercase=lowercase)
 

@@ -32,6 +32,10 @@ Segment = tuple[int, int, int]
 _SEGMENT = re.compile(r"(\d+)(?:-(\d+))?=(?:(\d+)(?:-(\d+))?)?", re.ASCII)
 
 
+SEGMENTATION_MARK = re.compile(r"(?<!\S)\|\d+-\d+(?:,wa=[^|]*)?\|(?!\S)", re.ASCII)
+"""The source range after every phrase of a translation, as written by ``moses -t``; ``-tt`` adds its scores."""
+
+
 class NbestLists(NamedTuple):
     """N-best lists of all sentences of a text, in file order.
 
@@ -56,6 +60,11 @@ def fields_of(line: str, path: str | Path, number: int) -> list[str]:
             f"{path}, line {number}: expected `number ||| text ||| features ||| score`; is this an n-best list?"
         )
     return fields
+
+
+def text_of(field: str) -> str:
+    """Return the translation in the second field of a line: its words, without segmentation marks (``|0-1|``)."""
+    return " ".join(words_of(SEGMENTATION_MARK.sub("", field) if "|" in field else field))
 
 
 def _unsorted(path: str | Path, number: int, sentence: int, last: int) -> InputError:
@@ -130,7 +139,7 @@ def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:
             if sentence < last:
                 raise _unsorted(path, number, sentence, last)
             last = sentence
-            yield Candidate(sentence, " ".join(words_of(fields[1])), values, score)
+            yield Candidate(sentence, text_of(fields[1]), values, score)
 
     return names, candidates()
 
@@ -240,7 +249,7 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
     details: dict[int, tuple[str, list[Segment]]] = {}
     for number, line in enumerate(read_lines(path), 1):
         fields = fields_of(line, path, number)
-        sentence, text = int(fields[0]), " ".join(words_of(fields[1]))
+        sentence, text = int(fields[0]), text_of(fields[1])
         _check_sentence(sentence, len(source), path)
         if sentence in details:
             continue

@@ -6,10 +6,10 @@ from contextlib import ExitStack
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from rnnsmt.base.io import InputError, atomic_text, words_of
+from rnnsmt.base.io import InputError, atomic_text
 from rnnsmt.base.options import option
 from rnnsmt.base.progress import track
-from rnnsmt.moses.nbest import lines_without, with_feature
+from rnnsmt.moses.nbest import lines_without, text_of, with_feature
 
 LINES = 20_000
 """Number of lines of n-best lists that are read together; a sentence is not split."""
@@ -108,7 +108,7 @@ class _Entry(NamedTuple):
 def _entries(path: str, place: int, sentences: int | None, feature: str) -> Iterator[_Entry]:
     """Yield the entries of a list, which must be sorted by sentence."""
     for sentence, fields in lines_without(feature, path, sentences):
-        yield _Entry(sentence, place, fields, " ".join(words_of(fields[1])))
+        yield _Entry(sentence, place, fields, text_of(fields[1]))
 
 
 def _blocks(entries: Iterable[_Entry]) -> Iterator[list[tuple[int, list[_Entry]]]]:

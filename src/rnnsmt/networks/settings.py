@@ -4,9 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from rnnsmt.base.fields import Field
 from rnnsmt.base.options import option
 
 Size = Annotated[int, Field(gt=0)]

@@ -11,8 +11,7 @@ worse; here, the optimiser is Adam with a constant rate, as in the preset of the
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import Field
-
+from rnnsmt.base.fields import Field
 from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, Order, Size, network_sizes, settings
 
 Activation = Literal["relu", "tanh"]

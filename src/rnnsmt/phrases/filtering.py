@@ -149,7 +149,7 @@ def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected:
         left, right = bounds[SOURCE, 0], bounds[SOURCE, 1]
         if find(phrases, block, left, right, hash_bytes(block, left, right)) >= 0:
             if reordering:
-                count = check_reordering_line(block, bounds, fields, pow10, nothing)
+                count = check_reordering_line(block, bounds, pow10, nothing)
             else:
                 count = check_phrase_line(block, bounds, fields, pow10, nothing)
             if expected == 0 and count > 0:

@@ -1,9 +1,9 @@
 """Reading of Moses' phrase tables, and errors of lines of phrase tables and reordering tables.
 
-A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts`` and may have further fields; a line of
-a reordering table is ``source ||| target ||| probabilities``. White space around a field is not part of it. The words
-of a phrase are separated by runs of spaces and tabs, as in Moses; here they are joined by single spaces.
-``rnnsmt.base.kernels.table_lines`` splits and checks the lines.
+A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts``, a line of a reordering table is
+``source ||| target ||| probabilities``; as in Moses, further fields are ignored. White space around a field is not part
+of it. The words of a phrase are separated by runs of spaces and tabs, as in Moses; here they are joined by single
+spaces. ``rnnsmt.base.kernels.table_lines`` splits and checks the lines.
 """
 
 import re
@@ -127,13 +127,11 @@ def refuse_line(line: bytes, path: str | Path, number: int, n_scores: int | None
         problem = "the source phrase is empty"
     elif not fields[TARGET]:
         problem = "the target phrase is empty"
-    elif reordering and len(fields) > 3:
-        problem = f"{len(fields)} fields, a reordering table has 3"
     elif counted[SCORES] < 0:
         problem = f"'{_shown(fields[SCORES])}' are not {what} (finite and not negative)"
     elif counted[SCORES] == 0 or n_scores not in (None, counted[SCORES]):
         problem = f"the third field has {counted[SCORES]} numbers, expected: {n_scores or 'at least 1'}"
-    elif len(fields) > COUNTS and counted[COUNTS] < 0:
+    elif not reordering and len(fields) > COUNTS and counted[COUNTS] < 0:
         problem = f"'{_shown(fields[COUNTS])}' are not counts (finite and not negative)"
     else:
         problem = f"'{_shown(fields[LINKS])}' are not links i-j between words of the phrases"

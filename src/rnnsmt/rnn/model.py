@@ -248,16 +248,17 @@ def loss_and_gradient(
     model: RNNEncoderDecoder,
     source: Tensor,
     target: Tensor,
+    lengths: Tensor,
     dtype: torch.dtype | None = None,
     draws: Draws = NOTHING_DRAWN,
 ) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of -sum log p(y | x) over the batch; return that sum.
 
-    All pairs have equal numbers of source words and of target words, so nothing is padded. Every parameter must have a
-    ``.grad``, which is overwritten.
+    Every parameter must have a ``.grad``, which is overwritten. Padding is computed, and its gradient is 0.
 
     Args:
-        source, target: ids [N, B] and [T, B]; the last row is EOS.
+        source, target: ids [N, B] and [T, B], ending in EOS and padded with EOS.
+        lengths: [2, B], numbers of source ids and of target ids without padding.
         dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
         draws: the masks of dropout, which is applied to the non-recurrent units, embeddings and maxout units (Zaremba
             et al. 2014), and the classes of the softmax.
@@ -275,7 +276,8 @@ def loss_and_gradient(
         draws.drop((rows + unit.b_embedding).unflatten(0, words.shape))
         for unit, (_, words, rows) in zip((encoder, decoder), lookups, strict=True)
     )
-    c = encoder.steps(x, x.new_zeros(x.shape[1], H), None, dtype)[-1]
+    h = encoder.steps(x, x.new_zeros(x.shape[1], H), None, dtype)
+    c = h.gather(0, lengths[0][None, :, None].expand(1, -1, H))[0]
     # all matrices that multiply c are stacked, so forward and backward pass take one product each
     of_c = torch.cat([decoder.V, decoder.C_r, decoder.C_z, decoder.C, output.O_c])
     first, terms, readout = product(c, of_c.t(), dtype).split([H, 3 * H, len(output.O_c)], 1)
@@ -283,7 +285,9 @@ def loss_and_gradient(
     g = output(s, y, readout + output.b_o, dtype, draws).flatten(0, 1)
 
     words = target.flatten()
-    sums, d_g = softmax_gradient(output.G_l, output.b_G, g.detach(), words, dtype, sample=draws.classes(words))
+    counted = (torch.arange(len(target), device=target.device)[:, None] < lengths[1]).flatten()
+    sample = draws.classes(words, counted)
+    sums, d_g = softmax_gradient(output.G_l, output.b_G, g.detach(), words, dtype, sample=sample, counted=counted)
     others = {encoder.embedding, decoder.embedding, output.G_l, output.b_G}
     backpropagate(g, d_g, [parameter for parameter in model.parameters() if parameter not in others], lookups)
     return sums.loss

@@ -14,8 +14,7 @@ kept.
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import Field
-
+from rnnsmt.base.fields import Field
 from rnnsmt.networks.settings import (
     Batch,
     Clip,

@@ -82,10 +82,32 @@ def test_sacrebleu_has_the_tokeniser_of_the_language(monkeypatch, capsys):
     assert "warning: sacreBLEU's tokeniser for the language ja is not installed" in capsys.readouterr().err
 
 
-def test_bleu_has_the_tokeniser_of_the_language(tmp_path):
+def test_bleu_has_the_tokeniser_of_the_language(tmp_path, capsys):
     (tmp_path / "text").write_text("我去北京。\n")
     files = [f"--{kind}={tmp_path}/text" for kind in ("hypothesis", "reference", "detok-hypothesis", "detok-reference")]
     names = ["--system", "a", "--test-set", "b", "--output", str(tmp_path / "score.json")]
     assert main(["evaluation", "bleu", *files, *names, "--lang", "zh"]) == 0
+    assert "zh is written without spaces between words, and chrF++ and TER" in capsys.readouterr().err
     assert "tok:zh" in (tmp_path / "score.json").read_text()
     assert main(["evaluation", "bleu", *files, *names, "--lang", "chinese"]) == 2
+
+
+@pytest.mark.parametrize("lang", ["th", "lo", "km", "my", "bo", "dz", "yue"])
+def test_languages_without_spaces_are_reported(tmp_path, capsys, lang):
+    (tmp_path / "text").write_text("ฉันไปโรงเรียน\n")
+    files = [f"--{kind}={tmp_path}/text" for kind in ("hypothesis", "reference", "detok-hypothesis", "detok-reference")]
+    names = ["--system", "a", "--test-set", "b", "--output", str(tmp_path / "score.json")]
+    for spoken, reported in ((lang, True), ("fr", False)):
+        assert main(["evaluation", "bleu", *files, *names, "--lang", spoken]) == 0
+        assert (f"warning: {lang} is written without spaces" in capsys.readouterr().err) == reported
+
+
+def test_segmentation_marks_in_output_are_refused(tmp_path, capsys):
+    """Output of `moses -t`: its marks would be counted as words."""
+    (tmp_path / "out").write_text("a b\na |0-0| b |1-1|\n")
+    (tmp_path / "reference").write_text("a b\na b\n")
+    files = ["--hypothesis", str(tmp_path / "out"), "--reference", str(tmp_path / "reference")]
+    names = ["--system", "a", "--test-set", "b", "--output", str(tmp_path / "score.json")]
+    assert main(["evaluation", "bleu", *files, *names]) == 2
+    assert f"{tmp_path / 'out'}, line 2: contains |0-0|" in capsys.readouterr().err
+    assert not (tmp_path / "score.json").exists()

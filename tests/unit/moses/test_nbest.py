@@ -65,6 +65,20 @@ def test_words_are_separated_by_spaces_only(tmp_path):
     assert [one.text for one in read_nbest(path)[1]] == ["10\u00a0000 x\u2009y", "5\u00a0%"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the house |0-1| is |2-2| old |3-3| ",
+        "the house |0-1,wa=0-0 1-1 ,total=-1.5,LM0= -3.2 WordPenalty0= -2| is old |2-3,wa=0-0 ,total=-1,LM0= -1| ",
+    ],
+)
+def test_segmentation_marks_are_no_words(tmp_path, text):
+    """Moses writes them with -t and -tt; other words with bars stay."""
+    path = tmp_path / "nbest"
+    path.write_text(f"0 ||| {text}||| LM0= -1 ||| -1 ||| 0-1=0-1\n0 ||| x |0-1|y | ||| LM0= -1 ||| -1\n")
+    assert [one.text for one in read_nbest(path)[1]] == ["the house is old", "x |0-1|y |"]
+
+
 def test_empty_nbest_file(tmp_path):
     path = tmp_path / "nbest"
     path.write_text("")

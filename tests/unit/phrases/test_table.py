@@ -208,7 +208,6 @@ def test_bad_lines(tmp_path, case):
 BAD_REORDERING_LINES = {
     "garbage": (b"garbage", "1 field(s) between |||"),
     "two fields": (b"a b ||| x", "2 field(s) between |||"),
-    "four fields": (b"a b ||| x ||| 0.5 0.5 0.5 0.5 0.5 0.5 ||| 0-0", "4 fields, a reordering table has 3"),
     "five probabilities": (b"a b ||| x ||| 1 1 1 1 1", "the third field has 5 numbers, expected: 6"),
     "an empty target": (b"a b ||| ||| 1 1 1 1 1 1", "the target phrase is empty"),
     "NaN": (b"a b ||| x ||| 1 1 1 1 1 nan", "'1 1 1 1 1 nan' are not probabilities"),

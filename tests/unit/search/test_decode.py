@@ -483,6 +483,21 @@ def test_tables_are_filtered_by_the_sentences_and_floored(tmp_path: Path) -> Non
     assert (scores[1:] == 0).all()
 
 
+@pytest.mark.parametrize("further", [" |||", " ||| ", " ||| 0-0 ||| 1 1 1"])
+def test_further_fields_of_a_reordering_table_are_ignored(directory: Path, further: str) -> None:
+    """As in Moses' LexicalReorderingTableMemory, which reads the scores and nothing after them."""
+    assert main(_command(directory)) == 0
+    plain = (directory / "out.txt").read_bytes()
+    table = directory / "model" / "reordering"
+    write_lines(table, [line + further for line in read_lines(table)])
+    assert main(_command(directory)) == 0
+    assert (directory / "out.txt").read_bytes() == plain
+    filtered = ["--phrase-table", str(directory / "model" / "phrase-table"), "--reordering-table", str(table)]
+    text = ["--input", str(directory / "in.txt"), "--output-dir", str(directory / "filtered")]
+    assert main(["phrases", "filter", *filtered, *text]) == 0
+    assert all(line.endswith(further) for line in read_lines(directory / "filtered" / "reordering"))
+
+
 def test_pairs_without_reordering_scores_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Pairs without reordering scores get 0 and are counted; a table that has none of many pairs is refused."""
     (tmp_path / "pt").write_text("".join(f"a ||| {i} ||| 1\n" for i in range(12)))

@@ -203,13 +203,13 @@ def check_phrase_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, scores:
 
 
 @kernel(**INNER)
-def check_reordering_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, probabilities: Any) -> Any:
-    """Check a reordering-table line: exactly three fields, the third with non-negative numbers.
+def check_reordering_line(buffer: Any, bounds: Any, pow10: Any, probabilities: Any) -> Any:
+    """Check a reordering-table line: its third field has non-negative numbers. As in Moses, further fields are ignored.
 
-    Arguments and result as in ``check_phrase_line``.
+    Arguments and result as in ``check_phrase_line``, without the number of fields.
     """
     count = numbers(buffer, bounds[SCORES, 0], bounds[SCORES, 1], pow10, probabilities)
-    return count if fields == 3 and count > 0 else MALFORMED
+    return count if count > 0 else MALFORMED
 
 
 @kernel()

@@ -165,7 +165,7 @@ def reordering_lines(buffer, sources, targets, pairs, pow10, out, present):
                 pair = (source << 32) | target
                 row = np.searchsorted(pairs, pair)
                 if row < pairs.shape[0] and pairs[row] == pair:
-                    columns = check_reordering_line(buffer, bounds, fields, pow10, out[row])
+                    columns = check_reordering_line(buffer, bounds, pow10, out[row])
                     if columns == MALFORMED:
                         return lines, REFUSED
                     if columns != out.shape[1]:
