@@ -156,7 +156,9 @@ def _kind(member: tarfile.TarInfo) -> str:
     """Describe a member that is not a regular file."""
     if member.issym() or member.islnk():
         return f"a link to {member.linkname}"
-    return "a directory" if member.isdir() else "a sparse file, a device or a pipe"
+    if member.issparse():
+        return "a sparse file"
+    return "a directory" if member.isdir() else "a device or a pipe"
 
 
 TAR_DAMAGED = (tarfile.TarError, ValueError, OverflowError, LookupError, RecursionError)
@@ -166,16 +168,34 @@ MOST_HEADER = 1 << 20
 """Maximum size of a long name or of the further attributes (pax) of a member, which ``tarfile`` reads into memory."""
 
 
+_METADATA = (
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+)
+"""Types of headers whose content ``tarfile`` reads into memory."""
+
+_HOLES = "it has a sparse file with a list of holes"
+
+_EXTENDED = 482
+"""Position in the header of a sparse file in GNU format: whether a list of any length follows it."""
+
+
 class _Header(tarfile.TarInfo):
-    """A header of a tar archive whose name and attributes have a limited size."""
+    """A header of a tar archive whose name and attributes have a limited size, without a list of holes after it."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
         """Parse a header."""
         header = super().frombuf(buf, encoding, errors)
-        if not (header.isreg() or header.isdir()) and header.size > MOST_HEADER:
+        if header.type in _METADATA and header.size > MOST_HEADER:
             raise tarfile.ReadError("a name or the attributes of a member are too long")
+        if header.type == tarfile.GNUTYPE_SPARSE and buf[_EXTENDED]:
+            raise tarfile.ReadError(_HOLES)
         return header
+
+    def _proc_gnusparse_10(self, *_: object) -> None:
+        """Refuse the list of holes in pax format, which ``tarfile`` would read into memory."""
+        raise tarfile.ReadError(_HOLES)
 
 
 def open_tar(stream: IO[bytes]) -> tarfile.TarFile:
