@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from rnnsmt import __version__
+from rnnsmt import __version__, base
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import check_options
 from rnnsmt.base.progress import StageClock
@@ -105,9 +105,7 @@ def _sentence(error: Exception) -> str | None:
         if error.filename is not None:
             text = f"{error.filename}: {error.strerror}; check the path and its permissions"
     elif isinstance(error, RuntimeError):
-        if "cannot cache function" not in text:
-            return None
-        text = "no writable cache directory for compiled code; set NUMBA_CACHE_DIR to a writable directory"
+        return None
     # escape control characters, for example of a text file
     return "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)
 
@@ -200,6 +198,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 
 def entry() -> None:
     """Run the console command; a closed pipe prints no traceback."""
+    base.is_program = True
     gc.set_threshold(100_000)  # imports create many objects and no garbage; the default takes 0.1 s with numba
     sys.unraisablehook = signal_again
     code: object = None

@@ -191,6 +191,16 @@ def test_is_loaded_on_first_use():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_nothing_is_printed_at_exit(tmp_path):
+    """Numba keeps modules with kernels until the end; duckdb reports its objects to which they refer."""
+    code = (
+        "import sys; from rnnsmt import api; texts = ['a b', 'b a'] * 9, ['x y', 'y x'] * 9; "
+        "api.extract(*texts, api.align(*texts, aligner='fast_align'), sys.argv[1]); print('end', file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], check=True, capture_output=True, text=True)
+    assert done.stderr.endswith("\nend\n") and not done.stdout
+
+
 @pytest.mark.slow
 def test_types_for_the_callers_checker(tmp_path):
     program = tmp_path / "program.py"

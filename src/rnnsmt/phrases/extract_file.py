@@ -7,15 +7,17 @@ stages ``score`` and ``reordering``, in batches that contain all rows of a sourc
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, atomic_path, check_name, open_binary
 from rnnsmt.phrases.packing import Packing, Side, SortedPairs, group_rows
 from rnnsmt.phrases.scores import Smoothing, count_targets
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 PROCESS_MB = 350
 """Memory of Python, numba, the vocabularies and a block of text in MB, in addition to that of duckdb."""
@@ -32,12 +34,16 @@ BATCH_ROWS = 122_880
 
 
 @contextmanager
-def connect(scratch: str, threads: int, memory_mb: int) -> Iterator[duckdb.DuckDBPyConnection]:
+def connect(scratch: str, threads: int, memory_mb: int) -> Iterator["DuckDBPyConnection"]:
     """Open an empty in-memory database that spills into the directory ``scratch``.
 
     Args:
         memory_mb: memory of the whole process; the limit of duckdb is ``DUCKDB_SHARE`` of what exceeds ``PROCESS_MB``.
     """
+    # No module refers to duckdb: numba keeps the modules of kernels until the process has ended, with all that they
+    # refer to, and duckdb would print 45 lines about objects that were not freed.
+    import duckdb
+
     connection = duckdb.connect(
         config={
             "threads": max(1, threads),
@@ -63,7 +69,7 @@ def key_names(packings: tuple[Packing, Packing]) -> list[str]:
 
 
 def write_extract(
-    connection: duckdb.DuckDBPyConnection,
+    connection: "DuckDBPyConnection",
     packings: tuple[Packing, Packing],
     max_length: int,
     alignments: int,

@@ -1,9 +1,8 @@
 """Extraction of the phrase pairs that are consistent with the word alignments, from all corpora in bounded memory."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +13,9 @@ from rnnsmt.base.progress import Meter, say
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, read_aligned_blocks
 from rnnsmt.phrases.extract_file import connect, key_names, write_extract
 from rnnsmt.phrases.packing import Packing
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 EXTRACTED_TOKENS = 50_000
 """Number of source and target words from which phrase pairs are extracted at a time: there are about two pairs per
@@ -91,7 +93,7 @@ def _load(spool: BinaryIO, sentences: int) -> Iterator[AlignedBlock]:
 
 
 def _insert_occurrences(
-    connection: duckdb.DuckDBPyConnection,
+    connection: "DuckDBPyConnection",
     spool: BinaryIO,
     packings: tuple[Packing, Packing],
     codes: tuple[NDArray[np.int64], NDArray[np.int64]],

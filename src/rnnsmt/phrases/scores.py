@@ -23,15 +23,17 @@ The links of a phrase pair are an int64 with bit 8 · target + source.
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.phrases.packing import SortedPairs, unpack
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 
 class Smoothing(NamedTuple):
@@ -76,7 +78,7 @@ def _discounts(seen: Sequence[int]) -> tuple[float, float, float]:
     return limited[0], limited[1], limited[2]
 
 
-def count_targets(connection: duckdb.DuckDBPyConnection, keys: str, target_keys: str, alignments: int) -> Smoothing:
+def count_targets(connection: "DuckDBPyConnection", keys: str, target_keys: str, alignments: int) -> Smoothing:
     """Create the table ``targets`` from the table ``counted``; return the parameters of smoothing.
 
     The columns are ``target_total``, the count of a target phrase, ``target_pairs``, the number of its source phrases,

@@ -45,15 +45,16 @@ def decode(
 def translations(search: SentenceSearch) -> Iterator[Translation]:
     """Yield the translations of all sentences of a search, in order."""
     count, threads = len(search.looked_up.spans), search.options.threads
-    pool = ThreadPoolExecutor(threads)
-    try:
-        each = map if threads <= 1 else pool.map
-        if search.neural:
-            yield from LockstepSearch(search, pool).translations()
-        else:
-            yield from chain.from_iterable(each(search.batch, range(0, count, search.batch_size)))
-    finally:
-        pool.shutdown(cancel_futures=True)
+    with search.networks():
+        pool = ThreadPoolExecutor(threads)
+        try:
+            each = map if threads <= 1 else pool.map
+            if search.neural:
+                yield from LockstepSearch(search, pool).translations()
+            else:
+                yield from chain.from_iterable(each(search.batch, range(0, count, search.batch_size)))
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def features_of_derivations(
@@ -92,7 +93,7 @@ def features_of_derivations(
     encoded = Derivations(np.array(offsets), np.array(rows, np.int32), starts.copy(), last_words.copy())
     features = np.full((len(sentences), count), np.nan)
     features[[not phrases for _, phrases in derivations]] = 0.0  # empty sentences
-    features[possible] = SentenceSearch(model, looked_up, np.zeros(count), SearchOptions()).features_of(
-        encoded, encoded.options, np.array(possible, np.int64)
-    )
+    search = SentenceSearch(model, looked_up, np.zeros(count), SearchOptions())
+    with search.networks():
+        features[possible] = search.features_of(encoded, encoded.options, np.array(possible, np.int64))
     return features

@@ -4,8 +4,10 @@ The second half of the module defines the layout of a feature vector (the scores
 parses the types of reordering models.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,7 @@ class SearchModel:
         table_limit: maximum number of translations per source phrase; 0 for no limit.
         longest: number of words of the longest source phrase that is looked up.
         drop_unknown: whether unknown words without a digit are dropped instead of passed through.
+        neural: the neural features; searches use those that ``lend`` returns.
         looked_up: sentences of the last look-up and their ``TranslationOptions``.
         release: see ``ModelTables``.
     """
@@ -83,6 +86,30 @@ class SearchModel:
     neural: list[NeuralFeature] = field(default_factory=list)
     looked_up: tuple[list[str], Any] | None = None
     release: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        """Keep the neural features for the first search."""
+        self._sets = [self.neural]
+        self._idle = [self.neural]
+
+    @contextmanager
+    def lend(self) -> Iterator[list[NeuralFeature]]:
+        """Lend the neural features to one search, after which they are kept, with their scores, for another one.
+
+        Searches at the same time, in several threads, get different copies. Scores do not depend on those in a store,
+        so translations do not depend on other searches.
+        """
+        try:
+            features = self._idle.pop()  # the one returned last, so searches one after the other use the same stores
+        except IndexError:
+            features = [feature.copy() for feature in self.neural]
+            self._sets.append(features)
+        for feature in chain.from_iterable(self._sets):
+            feature.share = len(self._sets)
+        try:
+            yield features
+        finally:
+            self._idle.append(features)
 
     def weights(self, ini: MosesIni) -> np.ndarray:
         """Return the weights ``float64`` [F] of an ini that has the features of this model."""

@@ -4,12 +4,13 @@ A model may have any number of neural features. ``NeuralFeature`` is the interfa
 ``JointFeature`` the joint model (Devlin et al. 2014); ``load_feature`` loads them.
 
 The store of scores is kept for the lifetime of the model, because MERT decodes the same text repeatedly. It is emptied
-if it has more than ``MAX_ENTRIES`` entries and no sentence is in progress.
+if it has more than ``MAX_ENTRIES`` entries and no sentence is in progress. One search uses it at a time: searches of
+several threads get copies of the features, with stores of their own (``SearchModel.lend``).
 
 In a joint model a target word is affiliated with a source word of its phrase pair (``rnnsmt.nnjm.examples``), and
 the network reads the window of source words around it and the preceding target words. The state of a hypothesis
-contains the target words only. Windows are numbered: equal windows, of any sentence, have the same number, so they
-share the scores of equal n-grams.
+contains the target words only. Windows are numbered in every store: equal windows, of any sentence, have the same
+number, so they share the scores of equal n-grams.
 """
 
 from abc import ABC, abstractmethod
@@ -51,8 +52,22 @@ class NeuralCounts(NamedTuple):
     batches: int
 
 
+class PreparedText(NamedTuple):
+    """A text and its phrase pairs in the form that a network reads, for any store.
+
+    Attributes:
+        ngrams: with rows of ``windows`` in place of the numbers of windows; complete for a neural LM.
+        windows: ``int32`` [windows, width], the distinct windows of a joint model.
+    """
+
+    ngrams: NgramText
+    windows: np.ndarray
+
+
 class NeuralFeature(ABC):
     """A network as a feature of the search, with the store of its scores.
+
+    Two searches must not use a feature at the same time: kernels change the store without the global interpreter lock.
 
     The state of a hypothesis is a *context*, the number of a row of ``Store.contexts``, on which the scores of all
     following words depend. Row 0 is the beginning of a sentence. Hypotheses are recombined only if their contexts are
@@ -79,9 +94,11 @@ class NeuralFeature(ABC):
         scorer: computes the network.
         by_source: whether scores depend on the source side of a phrase.
         store: the scores so far.
+        share: number of copies of this feature, which share ``MAX_ENTRIES``.
     """
 
     by_source = False
+    share = 1
 
     def __init__(self, name: str, scorer: "NGramScorer") -> None:
         """Create the feature of a network, with an empty store."""
@@ -92,9 +109,17 @@ class NeuralFeature(ABC):
         self.waiting_from = 0
         self.store = self._empty(_FIRST)
 
+    def copy(self) -> "NeuralFeature":
+        """Return a feature with the same network and an empty store."""
+        return type(self)(self.name, self.scorer)
+
     @abstractmethod
-    def windows(self, sentences: list[list[str]]) -> np.ndarray:
-        """Return the numbers ``int32`` [words, with ``</s>`` of every sentence] of the windows around source words."""
+    def windows(self, sentences: list[list[str]]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct windows around source words, and the window of each word.
+
+        Returns:
+            ``int32`` [windows, width], and its rows ``int32`` [words, with ``</s>`` of every sentence].
+        """
 
     @abstractmethod
     def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
@@ -109,10 +134,8 @@ class NeuralFeature(ABC):
             ``float32`` [R].
         """
 
-    def prepare(self, looked_up: TranslationOptions, sentences: Sequence[str]) -> NgramText:
-        """Convert a text, independently of weights.
-
-        The result remains valid when the store is emptied, because it contains no context numbers.
+    def prepare(self, looked_up: TranslationOptions, sentences: Sequence[str]) -> PreparedText:
+        """Convert a text, independently of weights and of the store.
 
         Args:
             looked_up: phrase pairs of the text, ``prepared`` still empty.
@@ -123,16 +146,22 @@ class NeuralFeature(ABC):
         if affiliations is None:
             lengths = np.diff(targets)[looked_up.target_of]
             affiliations = Affiliations(np.concatenate([[0], np.cumsum(lengths)]), np.zeros(lengths.sum(), np.int8))
-        return NgramText(
+        windows, window_of = self.windows(words_of_sentences)
+        ngrams = NgramText(
             words=self.scorer.ids(looked_up.words)[words] if len(words) else words,
             targets=targets,
             target_of=looked_up.target_of,
             places=affiliations.places,
             pairs=affiliations.bounds,
-            windows=self.windows(words_of_sentences),
+            windows=window_of,
             sentences=np.cumsum([0, *(len(words) + 1 for words in words_of_sentences)]),
             end=self.scorer.end,
         )
+        return PreparedText(ngrams, windows)
+
+    def numbered(self, text: PreparedText) -> NgramText:
+        """Return a text for one search, with the numbers of its windows in the store."""
+        return text.ngrams
 
     def gather(
         self, feature: int, sentence: int, work: Work, requests: int, ranked: RankedOptions, text: NgramText, ends: bool
@@ -198,8 +227,8 @@ class NeuralFeature(ABC):
         self.store = self._empty(_FIRST)
 
     def full(self) -> bool:
-        """Return whether the store has more than ``MAX_ENTRIES`` entries."""
-        return int(self.store.counts[ENTRIES]) > MAX_ENTRIES
+        """Return whether the store has more than its share of ``MAX_ENTRIES`` entries."""
+        return int(self.store.counts[ENTRIES]) > MAX_ENTRIES // self.share
 
     def counts(self) -> NeuralCounts:
         """Return the statistics since the model was loaded."""
@@ -246,9 +275,9 @@ class NeuralFeature(ABC):
 class NeuralLM(NeuralFeature):
     """A neural language model, such as the CSLM: a context is the last ``order`` - 1 target words, without a window."""
 
-    def windows(self, sentences: list[list[str]]) -> np.ndarray:
-        """Return ``NO_WINDOW`` for every word."""
-        return np.full(sum(map(len, sentences)) + len(sentences), NO_WINDOW, np.int32)
+    def windows(self, sentences: list[list[str]]) -> tuple[np.ndarray, np.ndarray]:
+        """Return no windows, and ``NO_WINDOW`` for every word."""
+        return np.zeros((0, 0), np.int32), np.full(sum(map(len, sentences)) + len(sentences), NO_WINDOW, np.int32)
 
     def score(self, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Compute natural-log probabilities of words, see ``NeuralFeature.score``."""
@@ -266,8 +295,8 @@ def total_counts(features: Iterable[NeuralFeature]) -> NeuralCounts:
 
 
 MAX_WINDOWS = 1 << 20
-"""Number of windows above which the next text starts a new numbering, so that memory does not grow with the number of
-texts that a process translates."""
+"""Number of windows above which the next search starts a new numbering, so that memory does not grow with the number
+of texts that a process translates."""
 
 
 class JointFeature(NeuralFeature):
@@ -283,20 +312,23 @@ class JointFeature(NeuralFeature):
         self._windows: NDArray[np.int32] = np.zeros((1 << 10, scorer.width), np.int32)
         self._numbers: dict[bytes, int] = {}
 
-    def windows(self, sentences: list[list[str]]) -> np.ndarray:
-        """Number the windows of sentences.
+    def windows(self, sentences: list[list[str]]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct windows of sentences, and the row of each word, see ``NeuralFeature.windows``."""
+        windows = [np.zeros((0, self.scorer.width), np.int32), *map(self.scorer.windows, sentences)]
+        distinct, row_of = np.unique(np.concatenate(windows), axis=0, return_inverse=True)
+        return distinct, row_of.reshape(-1).astype(np.int32)
 
-        If there are more than ``MAX_WINDOWS`` windows, the windows of earlier texts and the store are discarded;
-        earlier texts must then not be searched any more.
+    def numbered(self, text: PreparedText) -> NgramText:
+        """Number the windows of a text, see ``NeuralFeature.numbered``.
+
+        If there are more than ``MAX_WINDOWS`` windows, those of earlier searches and the store are discarded.
         """
         if len(self._numbers) > MAX_WINDOWS:
             self._numbers.clear()
             self.empty()
-        windows = [np.zeros((0, self.scorer.width), np.int32), *map(self.scorer.windows, sentences)]
-        distinct, number_of = np.unique(np.concatenate(windows), axis=0, return_inverse=True)
-        return self._numbered(distinct)[number_of.reshape(-1)]
+        return text.ngrams._replace(windows=self._number(text.windows)[text.ngrams.windows])
 
-    def _numbered(self, windows: np.ndarray) -> np.ndarray:
+    def _number(self, windows: np.ndarray) -> np.ndarray:
         """Return the numbers ``int32`` [n] of distinct windows ``int32`` [n, width]; new ones are added."""
         known = len(self._numbers)
         numbers = [self._numbers.setdefault(window.tobytes(), len(self._numbers) + 1) for window in windows]

@@ -4,6 +4,8 @@ Without neural features, one kernel call searches ``BATCH`` sentences; with them
 """
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -31,7 +33,8 @@ class SentenceSearch:
     """Search of sentences under one set of weights, with one workspace per thread.
 
     Attributes:
-        neural: the neural features whose weight is not 0, in the order of the kernels, each with its text.
+        neural: the neural features whose weight is not 0, in the order of the kernels, each with its text; empty
+            outside of ``networks``.
         counts: ``int64``, statistics of all searches so far; the indices are those of ``Work.counts``.
     """
 
@@ -40,9 +43,11 @@ class SentenceSearch:
     ) -> None:
         self.model, self.looked_up, self.weights, self.options = model, looked_up, weights, options
         self.ranked = rank(model, looked_up, weights)
-        self._all_neural = list(zip(model.neural, looked_up.prepared, model.neural_columns, strict=True))
-        active = [(feature, text, weights[column]) for feature, text, column in self._all_neural if weights[column]]
-        self.neural: list[tuple[NeuralFeature, NgramText]] = [(feature, text) for feature, text, _ in active]
+        self.neural: list[tuple[NeuralFeature, NgramText]] = []
+        self._all_neural: list[tuple[NeuralFeature, NgramText, int]] = []
+        columns = zip(model.neural, model.neural_columns, strict=True)
+        active = [(feature, weights[column]) for feature, column in columns if weights[column]]
+        self._active = len(active)
         distortion = model.columns.get("Distortion")
         scale = score_scale(model, weights)
         lm_weights = np.ascontiguousarray(weights[model.columns["LM"]])
@@ -65,9 +70,9 @@ class SentenceSearch:
             hierarchical=int(model.hierarchical),
             keep_arcs=int(options.nbest > 0),
             cslm_cells=options.cslm_cells,
-            by_source=int(any(feature.by_source for feature, _ in self.neural)),
-            neural_weight=float(sum(weight for *_, weight in active)),
-            neural_weights=np.array([weight for *_, weight in active], np.float64),
+            by_source=int(any(feature.by_source for feature, _ in active)),
+            neural_weight=float(sum(weight for _, weight in active)),
+            neural_weights=np.array([weight for _, weight in active], np.float64),
         )
         alone = [model.columns.get(kind, np.array([-1])) for kind in ("Distortion", "LM")]
         self.tables = FeatureTables(
@@ -87,6 +92,21 @@ class SentenceSearch:
         self._strings = target_strings(self.ranked, looked_up.targets.words) if options.nbest > 0 else None
         self._bounds = np.cumsum([0, *map(len, looked_up.spans)])
         self._spans = np.concatenate([np.zeros((0, looked_up.longest), np.int32), *looked_up.spans])
+
+    @contextmanager
+    def networks(self) -> Iterator[None]:
+        """Provide the networks, without which a model that has any can neither be searched nor compute features.
+
+        No other search may use them meanwhile, see ``SearchModel.lend``.
+        """
+        with self.model.lend() as features:
+            texts = [feature.numbered(text) for feature, text in zip(features, self.looked_up.prepared, strict=True)]
+            self._all_neural = list(zip(features, texts, self.model.neural_columns, strict=True))
+            self.neural = [(feature, text) for feature, text, column in self._all_neural if self.weights[column]]
+            try:
+                yield
+            finally:
+                self.neural, self._all_neural = [], []
 
     @property
     def batch_size(self) -> int:
@@ -124,8 +144,8 @@ class SentenceSearch:
             stack_size=options.stack_size,
             keep_arcs=options.nbest > 0,
             lms=len(self.model.lms),
-            neural=len(self.neural),
-            cslm_cells=min(options.cslm_cells, options.pop_limit) if self.neural else 0,
+            neural=self._active,
+            cslm_cells=min(options.cslm_cells, options.pop_limit) if self._active else 0,
             longest_target=int(np.diff(self.looked_up.targets.bounds).max(initial=0)),
         )
 
@@ -209,6 +229,7 @@ class SentenceSearch:
         Returns:
             ``float64`` [n, F].
         """
+        assert len(self._all_neural) == len(self.model.neural), "called outside of networks()"
         features = np.empty((len(derivations.offsets) - 1, len(self.weights)))
         all_features(derivations.offsets, rows, derivations.starts, derivations.ends, self.tables, features)
         for feature, text, column in self._all_neural:

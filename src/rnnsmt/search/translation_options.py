@@ -21,8 +21,9 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
 
     The model keeps the result of the last call, since MERT translates the same sentences repeatedly.
     """
-    if model.looked_up is not None and model.looked_up[0] == sentences:
-        return model.looked_up[1]
+    last = model.looked_up  # another thread may replace it
+    if last is not None and last[0] == sentences:
+        return last[1]
     model.looked_up = None  # free the memory of the previous result
     check_sentences(sentences)
     words = [words_of(sentence) for sentence in sentences]

@@ -1,6 +1,7 @@
 """A tuned system: translation of raw text to raw text, with explanations."""
 
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import unescape
@@ -106,7 +107,11 @@ class ExplainedTranslation:
 
 
 class System:
-    """A tuned system in memory. It cannot be pickled; another process must load it from its directory.
+    """A tuned system in memory.
+
+    Several threads may use a system at the same time; their translations are those of one thread. A pickled system
+    contains the absolute path of its directory and the arguments: unpickling loads it again, in about a second, from
+    this directory, which must exist there.
 
     Attributes:
         words: number of source words translated so far.
@@ -135,6 +140,8 @@ class System:
         self.directory = system_directory(directory)
         self.description = description = Description.read(self.directory)
         self.threads, self.device, self.max_words = threads, device, max_words
+        self._texts, self._place = texts, self.directory.absolute()
+        self._lock = threading.Lock()
         preprocessing = Preprocessing(
             normalize=description.normalize,
             tokenize=description.tokenize,
@@ -154,6 +161,10 @@ class System:
         self.weights = self.model.weights(self.ini)
         self.kinds = kinds_of_features(self.model, description.columns)
         self._network: tuple[RNNEncoderDecoder, list[Vocabulary]] | None = None
+
+    def __reduce__(self) -> tuple[type["System"], tuple[object, ...]]:
+        """Pickle the arguments of a call that loads this system."""
+        return type(self), (self._place, self._texts, self.device, self.threads, self.max_words)
 
     def _file(self, path: str) -> Path:
         """Return the path of a file named in the description."""
@@ -280,8 +291,9 @@ class System:
         )
         search = SentenceSearch(self.model, look_up(self.model, sentences), self.weights, options)
         results = list(translations(search))
-        self.words += sum(map(len, search.looked_up.spans))
-        self.unknown += sum(result.unknown for result in results)
+        with self._lock:
+            self.words += sum(map(len, search.looked_up.spans))
+            self.unknown += sum(result.unknown for result in results)
         return search, results
 
     def _hypothesis(
@@ -352,22 +364,26 @@ class System:
         return evidence
 
     def _rnn(self) -> "tuple[RNNEncoderDecoder, list[Vocabulary]]":
-        if self._network is None:
-            need_torch()
+        with self._lock:
+            if self._network is None:
+                self._network = self._load_rnn()
+            return self._network
 
-            from rnnsmt.networks.data import Vocabulary
-            from rnnsmt.rnn.model import load_model_with
+    def _load_rnn(self) -> "tuple[RNNEncoderDecoder, list[Vocabulary]]":
+        need_torch()
 
-            if not self.description.rnn:
-                raise InputError(
-                    f"{self.directory}: {self.description.name} has no RNN Encoder-Decoder; use a system "
-                    "with the feature `rnn`"
-                )
-            path, *files = map(self._file, self.description.rnn)
-            vocabularies = [Vocabulary.read(file) for file in files]
-            model = load_model_with(path, vocabularies, " and ".join(map(str, files)))
-            self._network = model.eval(), vocabularies
-        return self._network
+        from rnnsmt.networks.data import Vocabulary
+        from rnnsmt.rnn.model import load_model_with
+
+        if not self.description.rnn:
+            raise InputError(
+                f"{self.directory}: {self.description.name} has no RNN Encoder-Decoder; use a system "
+                "with the feature `rnn`"
+            )
+        path, *files = map(self._file, self.description.rnn)
+        vocabularies = [Vocabulary.read(file) for file in files]
+        model = load_model_with(path, vocabularies, " and ".join(map(str, files)))
+        return model.eval(), vocabularies
 
     def _ids(self, side: int, phrase: str) -> NDArray[np.int64]:
         """Return the ids of a source (side 0) or target (side 1) phrase, with EOS."""

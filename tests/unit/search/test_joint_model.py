@@ -9,12 +9,14 @@ import pytest
 
 from rnnsmt.moses.ini import Feature, MosesIni
 from rnnsmt.search import binary, neural
-from rnnsmt.search.decoder import decode, features_of_derivations
+from rnnsmt.search.decoder import decode, features_of_derivations, translations
 from rnnsmt.search.model import SearchModel, load_model, model_texts, read_tables
 from rnnsmt.search.nbest import Translation
 from rnnsmt.search.neural import JointFeature, NeuralLM
 from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.phrase_pairs import load_phrase_table
+from rnnsmt.search.sentence_search import SentenceSearch
+from rnnsmt.search.translation_options import look_up
 
 from .test_neural import UNLIMITED, HashedScorer
 from .twin import SOURCE, TARGET, TinyModel, derivations, features, path_of, tiny_model
@@ -229,6 +231,21 @@ def test_windows_of_earlier_texts_are_given_up(tmp_path, monkeypatch):
         sizes.append(len(model.neural[0]._numbers))
     assert found == expected
     assert max(sizes[1:]) <= 20 + 10
+
+
+def test_searches_at_the_same_time_have_stores_of_their_own(tmp_path, monkeypatch):
+    """Stores are emptied and windows discarded while the other search is in progress; their limit is divided."""
+    loaded = Loaded(tmp_path, 8, {"CSLM": 0.3, "NNJM": 0.5})
+    texts, options = [_sentences(seed, 12, 9) for seed in (8, 9)], SearchOptions(nbest=5, in_flight=2)
+    model = loaded.model()
+    weights = model.weights(loaded.ini)
+    expected = [_figures(decode(model, text, weights, options)) for text in texts]
+    monkeypatch.setattr(neural, "MAX_ENTRIES", 40)
+    monkeypatch.setattr(neural, "MAX_WINDOWS", 20)
+    searches = [translations(SentenceSearch(model, look_up(model, text), weights, options)) for text in texts]
+    found = zip(*zip(*searches, strict=True), strict=True)
+    assert [_figures(list(results)) for results in found] == expected
+    assert [feature.share for feature in model.neural] == [2, 2]
 
 
 @pytest.mark.parametrize("two_lms", [False, True])

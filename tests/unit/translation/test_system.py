@@ -4,7 +4,10 @@ import gzip
 import hashlib
 import io
 import json
+import multiprocessing
 import os
+import pickle
+import random
 import shutil
 import signal
 import subprocess
@@ -13,6 +16,7 @@ import tarfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from html import escape
@@ -25,6 +29,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import rnnsmt
+from rnnsmt import api
 from rnnsmt.base.io import InputError, sha256
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import NEURAL_MODELS
@@ -33,7 +38,7 @@ from rnnsmt.translation.archives import CACHE, system_directory
 from rnnsmt.translation.description import Description
 from rnnsmt.translation.system import System
 
-from ..search.twin import tiny_model
+from ..search.twin import SOURCE, TARGET, tiny_model
 
 RAW = ["A b c, d!", "", "c  c\tD b.", "&apos; a & b"]
 
@@ -678,3 +683,54 @@ def test_a_model_card_has_data_licence_figures_and_limits(system, tmp_path, caps
     (tmp_path / "results/table1.json").write_text('{"rows": []}')
     assert main([*command, *output, "--licence", "MIT"]) == 2
     assert "has no system tiny/run1" in capsys.readouterr().err
+
+
+def test_a_process_loads_a_pickled_system_again(system, monkeypatch):
+    monkeypatch.chdir(system.parent)
+    loaded = System(system.name, RAW, "cpu", threads=2, max_words=50)
+    monkeypatch.chdir("/")
+    again = pickle.loads(pickle.dumps(loaded))
+    assert (again.device, again.threads, again.max_words) == ("cpu", 2, 50)
+    sizes = [len(one.model.table.source_of) for one in (again, loaded, System(system))]
+    assert sizes[0] == sizes[1] < sizes[2]
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as processes:
+        assert processes.submit(loaded.translate_all, RAW).result() == loaded.translate_all(RAW)
+
+
+@pytest.fixture
+def with_networks(system: Path, tmp_path: Path) -> Path:
+    """Add a CSLM and a joint model, of random text, to the system."""
+    rng = random.Random(1)
+    lines = [rng.choices(range(4), k=rng.randint(3, 9)) for _ in range(60)]
+    source, target = ([" ".join(words[word] for word in line) for line in lines] for words in (SOURCE, TARGET))
+    links = [[(position, position) for position in range(len(line))] for line in lines]
+    small = {"preset": "demo", "vocab_size": 8, "epochs": 1, "device": "cpu"}
+    networks = {
+        "CSLM": api.train_cslm(target, tmp_path / "cslm", **small),
+        "NNJM": api.train_nnjm(source, target, links, tmp_path / "nnjm", **small),
+    }
+    text = (system / "moses.ini").read_text()
+    for kind, path in networks.items():
+        text = text.replace("[feature]\n", f"[feature]\n{kind} name={kind}0 path={path}\n")
+        text = text.replace("[weight]\n", f"[weight]\n{kind}0= 0.3\n")
+    (system / "moses.ini").write_text(text)
+    return system
+
+
+def test_threads_translate_as_one_thread(with_networks):
+    """Kernels fill the stores of the networks without the global interpreter lock."""
+    rng = random.Random(2)
+    texts = [" ".join(rng.choices(SOURCE, k=rng.randint(5, 20))) for _ in range(60)]
+    alone, shared = (rnnsmt.load(with_networks, device="cpu") for _ in range(2))
+
+    def everything(system: System, text: str) -> tuple[object, list[float]]:
+        entries = system.nbest(text, 5)
+        return (system.translate(text), [entry.text for entry in entries]), [entry.score for entry in entries]
+
+    expected = [everything(alone, text) for text in texts]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(partial(everything, shared), texts))
+    for (strings, scores), (right, right_scores) in zip(found, expected, strict=True):
+        assert strings == right
+        assert scores == pytest.approx(right_scores, abs=1e-4)  # rounding of few classes depends on the row
+    assert (shared.words, shared.unknown) == (alone.words, alone.unknown)

@@ -5,6 +5,8 @@ from typing import Any
 
 import numba
 
+from rnnsmt.base.kernels.cache import KernelCache
+
 INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of kernels that are called by other kernels only: no wrappers for calls from Python or C are compiled."""
 
@@ -15,6 +17,13 @@ a loop, executes two atomic operations per array of the tuple. Kernels that such
 
 
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile with ``njit``: cached on disk (see ``rnnsmt.base.kernels``), and without the global interpreter lock."""
+    """Compile with ``njit``: cached on disk (see ``base.kernels.cache``), and without the global interpreter lock."""
     # _nrt is explicit, since numba otherwise compiles a kernel with the option of its first caller
-    return numba.njit(cache=True, nogil=True, **{"_nrt": True, **options})
+    compiler = numba.njit(nogil=True, **{"_nrt": True, **options})
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        dispatcher = compiler(function)
+        dispatcher._cache = KernelCache(function)  # what ``cache=True`` sets to numba's
+        return dispatcher
+
+    return compiled

@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-from rnnsmt.base.kernels import PACKAGE, kernel_sources, strings
+from rnnsmt.base.io import InputError
+from rnnsmt.base.kernels import cache, strings
+from rnnsmt.base.kernels.cache import PACKAGE, KernelFiles, kernel_sources
 
 
 def names_read(tree: ast.Module) -> set[str]:
@@ -85,6 +88,54 @@ def test_an_edit_of_a_called_kernel_reaches_its_callers(tmp_path: Path) -> None:
     assert len(list((tmp_path / "rnnsmt/__pycache__").glob("kernels-*"))) == 1
 
 
+def test_an_import_changes_nothing_for_other_kernels(tmp_path: Path) -> None:
+    """A user's kernel keeps its place and its file names, and has BLAS; scipy can be imported all the time."""
+    (tmp_path / "user.py").write_text(
+        "import numba, numpy as np\n@numba.njit(cache=True)\ndef norm(x):\n    return np.dot(x, x)\n"
+    )
+    code = """
+import sys
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        assert sys.modules.get("scipy", "") is not None, name
+sys.meta_path.insert(0, Watch())
+from rnnsmt.base.kernels import strings
+strings.Interner().add([b"a"])
+import numpy as np, user
+print(user.norm(np.ones(3)))
+"""
+    variables = {"PYTHONPATH": f"{PACKAGE.parent}:{tmp_path}", "NUMBA_CACHE_DIR": ""}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, check=True)
+    assert done.stdout == "3.0\n"
+    names = sorted(path.name for path in (tmp_path / "__pycache__").glob("user.norm-*"))
+    assert [name.partition(".py")[2].partition(".")[2] for name in names] == ["1.nbc", "nbi"]
+
+
+def test_commands_start_without_scipy() -> None:
+    """Numba would import it, which takes 0.2 s, for BLAS."""
+    code = """
+import sys
+from rnnsmt import base
+base.is_program = True
+from rnnsmt.base.kernels import strings
+assert "scipy" not in sys.modules and "numba.np.arraymath" in sys.modules
+import scipy.linalg
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_directory_that_cannot_be_written_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (file := tmp_path / "file").touch()
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(file))
+    monkeypatch.setattr(cache, "PACKAGE", file)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.cache_directory.__wrapped__().parent == tmp_path / "rnnsmt"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(file))
+    with pytest.raises(InputError, match="NUMBA_CACHE_DIR"):
+        cache.cache_directory.__wrapped__()
+
+
 def test_a_kernel_is_pickled_by_its_name() -> None:
     assert pickle.loads(pickle.dumps(strings.hash_bytes)) is strings.hash_bytes
 
@@ -93,7 +144,7 @@ def test_processes_that_compile_a_kernel_at_the_same_time_write_different_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With one file for two signatures, a later process ran the code of the other one: wrong results, no error."""
-    processes = [IndexDataCacheFile(str(tmp_path), "kernel", "stamp") for _ in range(2)]
+    processes = [KernelFiles(str(tmp_path), "kernel", "stamp") for _ in range(2)]
     with monkeypatch.context() as patch:
         patch.setattr(IndexDataCacheFile, "_load_index", lambda _: {})  # both have read it before either writes
         processes[0].save("int64", 1)

@@ -1,0 +1,122 @@
+"""Cache of compiled kernels, on disk: numba's, in a directory that depends on all sources of kernels.
+
+Numba recompiles a kernel if its own file has changed, but not if a kernel, constant or named tuple from another file
+has changed that was compiled into it. Nodes of a cluster with different processors may share the directory. Therefore,
+its name contains a hash of the sources, the versions and the processor. Directories with other hashes are not removed,
+because other processes may use them.
+
+Kernels of other packages keep numba's cache: neither numba's classes nor its configuration are changed.
+"""
+
+import inspect
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import llvmlite.binding  # type: ignore[import-untyped]
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
+
+from rnnsmt.base.io import InputError
+
+PACKAGE = Path(__file__).parents[2]
+
+
+def kernel_sources() -> list[Path]:
+    """Return the files with kernels, and with constants and named tuples used by kernels: they contain this word."""
+    return sorted(path for path in PACKAGE.rglob("*.py") if b"kernel" in path.read_bytes())
+
+
+def _parents() -> Iterator[Path]:
+    """Yield NUMBA_CACHE_DIR if it is set, ``__pycache__`` of the package, and ``rnnsmt`` in the cache of the user."""
+    config: Any = numba.config
+    if config.CACHE_DIR:
+        yield Path(config.CACHE_DIR)
+    yield PACKAGE / "__pycache__"
+    with suppress(RuntimeError):  # the home directory is unknown
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "rnnsmt")
+
+
+@cache
+def cache_directory() -> Path:
+    """Create the directory of this process, in the first of ``_parents`` that is writable.
+
+    Raises:
+        InputError: none is writable.
+    """
+    config: Any = numba.config
+    versions = (sys.version, numba.__version__, llvmlite.__version__)
+    processor = (llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten())
+    content = sha256(repr((versions, processor, config.CPU_NAME, config.CPU_FEATURES)).encode())
+    for path in kernel_sources():
+        content.update(path.read_bytes())
+    for parent in _parents():
+        directory = parent / f"kernels-{content.hexdigest()[:16]}"
+        with suppress(OSError):
+            directory.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=directory).close()
+            return directory
+    raise InputError("no writable cache directory for compiled code; set NUMBA_CACHE_DIR to a writable directory")
+
+
+@cache
+def _digest(path: str) -> bytes:
+    return sha256(Path(path).read_bytes()).digest()
+
+
+class _Locator(_CacheLocator):
+    """Place of a kernel in the directory, independently of numba's places and their order."""
+
+    def __init__(self, path: str, line: int) -> None:
+        self._py_file, self._line = path, line
+
+    def get_cache_path(self) -> str:
+        """Return the directory of the kernels of all files of a package."""
+        return str(cache_directory() / self.get_suitable_cache_subpath(self._py_file))
+
+    def get_source_stamp(self) -> bytes:
+        """Return the digest of the file."""
+        return _digest(self._py_file)
+
+    def get_disambiguator(self) -> str:
+        """Return the line of the kernel, which is part of the name of its files."""
+        return str(self._line)
+
+
+class _CompiledCode(CompileResultCacheImpl):
+    """Compiled code of a kernel."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        path, self._lineno = inspect.getfile(function), function.__code__.co_firstlineno
+        self._locator = _Locator(path, self._lineno)
+        self._filename_base = self.get_filename_base(f"{Path(path).stem}.{function.__qualname__}", sys.abiflags)
+
+
+class KernelFiles(IndexDataCacheFile):
+    """Files of a kernel: an index, and one file for each signature, with a random name.
+
+    Numba numbers them. Two processes that compile a kernel for different signatures at the same time would choose the
+    same number, and the kernel of one would run with the arguments of the other.
+    """
+
+    def _data_name(self, number: int) -> str:
+        name: str = self._data_name_pattern.format(number=uuid4().int)
+        return name
+
+
+class KernelCache(FunctionCache):
+    """Cache of one kernel."""
+
+    _impl_class = _CompiledCode
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = KernelFiles(self._cache_path, self._impl.filename_base, stamp)
