@@ -25,6 +25,9 @@ MAX_WEIGHT = 1e9
 MAX_PATH = 1000
 """Maximum number of characters of a path in a file."""
 
+MAX_WORD = 300
+"""Maximum number of characters of a name, or of an option with its value other than ``path=``."""
+
 DEFAULT_TABLE_LIMIT = 20
 
 DEFAULT_DISTORTION_LIMIT = 6
@@ -413,6 +416,8 @@ def _sections(path: Path) -> tuple[dict[str, list[tuple[int, str]]], dict[str, i
         line = raw.split("#", 1)[0].strip()
         if not line:
             continue
+        if any(len(word) > MAX_WORD and not word.startswith("path=") for word in line.split()):
+            raise InputError(f"{path}, line {number}: a name or value has more than {MAX_WORD} characters; correct it")
         if line.startswith("["):
             if not line.endswith("]"):
                 raise InputError(f"{path}, line {number}: a section name without closing bracket: {line[:60]}")

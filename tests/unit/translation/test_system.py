@@ -291,6 +291,12 @@ def test_score_and_embed(system, tmp_path):
         System(system).embed("a")
 
 
+def with_line(directory: Path, line: str) -> None:
+    """Add a line to the features of a system."""
+    path = directory / "moses.ini"
+    path.write_text(path.read_text().replace("[feature]\n", f"[feature]\n{line}\n"))
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -313,6 +319,10 @@ def test_score_and_embed(system, tmp_path):
                 (directory / "moses.ini").read_text().replace("path=", f"path={'a' * 5000}")
             ),
             "path= has more than 1000 characters",
+        ),
+        *(
+            (lambda directory, odd=odd: with_line(directory, odd), "a name or value has more than 300 characters")
+            for odd in ("WordPenalty " + "9" * 5000, "x" * 2000, f"Distortion name={'x' * 400}")
         ),
         (lambda directory: change(directory, source="../x"), "not a language code"),
         (lambda directory: (directory / "moses.ini").unlink(), "moses.ini"),
