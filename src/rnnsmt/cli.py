@@ -33,7 +33,7 @@ _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
 
 EXTRAS = {
     "torch": "networks", "safetensors": "networks", "matplotlib": "figures", "sklearn": "figures",
-    "fastapi": "serve", "uvicorn": "serve",
+    "fastapi": "serve", "uvicorn": "serve", "python_multipart": "serve",
 }  # fmt: skip
 """Modules that a default installation does not include, with the extra that installs them."""
 
