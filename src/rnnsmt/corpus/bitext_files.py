@@ -24,7 +24,7 @@ from rnnsmt.base.io import (
     open_zip,
     open_zip_member,
 )
-from rnnsmt.base.progress import warn
+from rnnsmt.base.progress import say, warn
 from rnnsmt.config.corpora import languages_with_prefix
 from rnnsmt.config.languages import language_name, language_of, language_pair, language_suffix, two_letters
 from rnnsmt.corpus.raw_text import LINE_BYTES, Row, paired, read_segments, refuse_foreign
