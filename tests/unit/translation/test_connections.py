@@ -53,8 +53,9 @@ class Running:
 
 
 @pytest.fixture
-def running(system: System) -> Iterator[Running]:
-    """Run a server."""
+def running(system: System, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    """Run a server that sends no interim responses, however long it computes."""
+    monkeypatch.setattr(connections, "HALF_CLOSED_SECONDS", 600)
     server = Running(system)
     yield server
     server.server.should_exit = True
