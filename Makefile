@@ -1,4 +1,6 @@
 # make table            set up .venv, run the workflow on the demo corpus, print Table 1
+# make multi30k         download image captions (1.3 MB), run the workflow on them in runs/multi30k, print Table 1 beside the paper's;
+#                       DATA=DIR: use the files in DIR
 # make test             run the tests except the slow ones (minutes)
 # make test-all         run all tests, including complete runs of the workflow
 # make test-slurm       run the cluster tests on a Slurm that they start (Debian: slurm-wlm, munge)
@@ -33,10 +35,14 @@ UV_COMPILE = $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal -
 
 .DELETE_ON_ERROR:
 
-.PHONY: setup table test test-all test-slurm test-notebooks bench check docs wheel test-wheel sbom locks screenshots models format clean
+.PHONY: setup table multi30k test test-all test-slurm test-notebooks bench check docs wheel test-wheel sbom locks screenshots models format clean
 
 table: $(VENV)/ready
 	snakemake --cores $(CORES) $(shell test -t 2 && echo --logger rich)
+
+multi30k: $(VENV)/ready
+	snakemake --cores $(CORES) --directory runs/multi30k --configfile workflow/configs/multi30k.yaml \
+	  $(if $(DATA),--config data_dir=$(abspath $(DATA))) $(shell test -t 2 && echo --logger rich)
 
 test: $(VENV)/ready-dev
 	$(BIN)/python -m pytest -n $(CORES) -m "not slow" tests

@@ -32,8 +32,9 @@ import sys
 import tarfile
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,14 +74,27 @@ def random_splits(source: list[str]) -> list[list[int]]:
     return [sorted(drawn[k * SENTENCES : (k + 1) * SENTENCES]) for k in range(SPLITS)]
 
 
-def fresh_splits(source: list[str]) -> list[list[int]]:
-    """Draw disjoint sets of sentences whose source sides are unique and that are in no set of `random_splits`."""
+def _not_drawn(source: list[str]) -> list[int]:
+    """Return the sentences whose source sides are unique and that are in no set before the fresh ones."""
     counts = Counter(source)
     unique = [number for number, line in enumerate(source) if counts[line] == 1]
     used = set(random.Random(USED_BEFORE).sample(unique, SENTENCES)).union(*random_splits(source))
-    numbers = [number for number in unique if number not in used]
-    drawn = random.Random(FRESH_SEED).sample(numbers, FRESH_SPLITS * SENTENCES)
+    return [number for number in unique if number not in used]
+
+
+def fresh_splits(source: list[str]) -> list[list[int]]:
+    """Draw disjoint sets of sentences whose source sides are unique and that are in no set of `random_splits`."""
+    drawn = random.Random(FRESH_SEED).sample(_not_drawn(source), FRESH_SPLITS * SENTENCES)
     return [sorted(drawn[k * SENTENCES : (k + 1) * SENTENCES]) for k in range(FRESH_SPLITS)]
+
+
+def unused_sentences(source: list[str]) -> list[int]:
+    """Return the sentences whose source sides are unique and that are in no random or fresh set, in order.
+
+    They are the held-out set of workflow/configs/multi30k.yaml.
+    """
+    drawn = set().union(*fresh_splits(source))
+    return [number for number in _not_drawn(source) if number not in drawn]
 
 
 def topic_splits(source: list[str], dev: list[str]) -> tuple[list[list[int]], list[list[int]], list[list[str]]]:
@@ -141,6 +155,11 @@ def config_of(directory: Path) -> dict[str, object]:
         "tuning": {"optimiser": "mira"},
         "compare": ["baseline", "rnn", "cslm", "cslm_rnn"],
     }
+
+
+def unused(args: argparse.Namespace) -> None:
+    """Print the line numbers of the sentences that are in no random or fresh set."""
+    print(*(number + 1 for number in unused_sentences(list(read_lines(args.source)))), sep=", ")
 
 
 def split(args: argparse.Namespace) -> None:
@@ -261,6 +280,9 @@ CONTRASTS: dict[str, dict[str, int]] = {
 }
 """Estimands: coefficient of each system in a sum of BLEU scores."""
 
+OF_THE_PAPER = {"A = RNN - Baseline": 0.57}
+"""The paper's figure of a contrast, newstest2014; it published no interval, and none of the other contrasts."""
+
 PRIMARY = list(CONTRASTS)[:2]
 """Contrasts whose p-values are corrected together, for the kinds of splits that the protocol names."""
 
@@ -321,16 +343,18 @@ def overlap_of(directory: Path) -> NDArray[np.float64]:
 def archive(args: argparse.Namespace) -> None:
     """Write the score files of splits into one archive; `report` can read them after unpacking.
 
-    A score file contains the BLEU statistics of every sentence; the archive contains no text.
+    A score file contains the BLEU statistics of every sentence; the archive contains no text. Results of `tuning.py`
+    (dev BLEU, CPU seconds) are packed with them.
     """
     number = 0
     with tarfile.open(args.output, "w:xz") as tar:
         for directory in map(Path, args.split):
             scores = sorted(directory.glob("*/results/systems/*/run*/test.bleu.json"))
-            if not scores:
-                continue
-            write_json(directory / "overlap.json", overlap_of(directory).tolist())
-            for path in [directory / "overlap.json", *scores]:
+            others = sorted(directory.glob("tuning/*/*/run*/result.json"))
+            if scores:
+                write_json(directory / "overlap.json", overlap_of(directory).tolist())
+                others.append(directory / "overlap.json")
+            for path in [*others, *scores]:
                 member = tar.gettarinfo(path, str(path.relative_to(directory.parent)))
                 member.uid = member.gid = member.mtime = 0
                 member.uname = member.gname = ""
@@ -374,44 +398,114 @@ def contrast(
     return np.sum([weight * bleu(splits, system, times) for system, weight in weights.items()], axis=0)
 
 
-def training_variance(splits: Sequence[Split], weights: dict[str, int]) -> tuple[float, int]:
-    """Return the variance of a pooled contrast that is due to training, and its degrees of freedom.
+TUNING_VARIANCE = {"mert": 0.09**2, "mira": 0.04**2}
+"""Variance of BLEU over tuning seeds, of one system (E6, benchmarks/tuning.md); used where tuning was not repeated."""
 
-    Within a split, the contrasts of its training runs differ only by networks and tuning: systems that share a network
-    are compared in the same training run. The means of the splits are weighted by their numbers of sentences. Returns
-    (nan, 0) for a single training run.
+NETWORK_VARIANCE = 0.09**2
+"""Variance of BLEU over networks of one kind (E9, benchmarks/tuning.md); used where training was not repeated."""
+
+
+def optimiser_of(split: Split) -> str:
+    """Return the optimiser whose noise a split has, by the beginning of its name: mert- and moses- are MERT."""
+    return "mert" if split.name.startswith(("mert", "moses")) else "mira"
+
+
+def assumed_variance(weights: dict[str, int], optimiser: str, runs: int, only_networks: bool) -> float:
+    """Return the variance of a contrast due to one network of each kind and, unless only_networks, to tuning.
+
+    Systems with the same network have the same error, so a network counts with the sum of the factors of its systems.
     """
-    R = trainings(splits)
-    if R < 2:
-        return float("nan"), 0
-    sizes = np.array([len(split.overlap) for split in splits], np.float64)
-    variance = 0.0
-    for share, split in zip(sizes / sizes.sum(), splits, strict=True):
-        each = [
-            contrast(
-                [Split(split.name, {n: x[r : r + 1] for n, x in split.statistics.items()}, split.overlap)], weights
-            )
-            for r in range(R)
-        ]
-        variance += share**2 * float(np.var(each, ddof=1)) / R
-    return variance, len(splits) * (R - 1)
+    networks: Counter[str] = Counter()
+    for system, weight in weights.items():
+        for feature in set(system.split("_")) - {"baseline", "wp"}:
+            networks[feature] += weight
+    variance = NETWORK_VARIANCE * sum(factor**2 for factor in networks.values())
+    if not only_networks:
+        variance += TUNING_VARIANCE[optimiser] * sum(weight**2 for weight in weights.values()) / runs
+    return variance
 
 
 class Estimate(NamedTuple):
-    """A contrast of the pooled sentences, and its mean over the splits, with 95 % intervals.
+    """A contrast with its 95 % interval over sentences, tuning, networks and, if there are several, splits.
 
-    interval: over splits. sentences: bootstrap over sentences. trained: sentences and training runs, with its p-value.
+    Attributes:
+        value: mean over the splits of their contrasts, each the mean over its runs.
+        p: two-sided p-value of the null hypothesis that the contrast is 0.
+        detectable: smallest true contrast that would be detected with a power of 80 %.
+        sentences: 95 % interval of the bootstrap over sentences only.
+        within, between: variance of the contrast of one split due to sentences, tuning and networks, and the variance
+            of the contrasts of the splits (nan for one split).
     """
 
-    pooled: float
-    mean: float
+    value: float
     by_split: list[float]
     interval: tuple[float, float]
-    sentences: tuple[float, float]
-    trained: tuple[float, float]
-    p_trained: float
-    detectable: float
     p: float
+    detectable: float
+    sentences: tuple[float, float]
+    within: float
+    between: float
+
+
+def estimate(splits: Sequence[Split], weights: dict[str, int], networks: int | None = None) -> Estimate:
+    """Estimate a contrast by the rule of the protocol (research/protocol.md, "One interval, two answers").
+
+    Within a split, the runs of a system differ by tuning and, with as many networks as runs, by networks. What a split
+    does not repeat is taken from E6 and E9 (``assumed_variance``). Splits are a random effect: the variance of their
+    mean is the larger one of the variance within and that between them, divided by their number. It does not include
+    the variation of what the splits have in common, most of the training text and the text that is tuned on.
+
+    Args:
+        networks: number of networks of each kind; None: as many as runs.
+    """
+    from scipy import stats
+
+    runs, k = trainings(splits), len(splits)
+    each, drawn, repeated = [], [], []
+    for split, times in zip(splits, resamples(splits), strict=True):
+        each.append(float(contrast([split], weights)[0]))
+        drawn.append(contrast([split], weights, [times]))
+        of_runs = [float(contrast([run_of(split, r)], weights)[0]) for r in range(runs)]
+        repeated.append(float(np.var(of_runs, ddof=1)) / runs if runs > 1 else 0.0)
+    measured = float(np.mean(repeated))
+    if runs == 1 or networks == 1:
+        assumed = assumed_variance(weights, optimiser_of(splits[0]), runs, only_networks=runs > 1)
+    else:
+        assumed = 0.0
+    within = float(np.mean(np.var(drawn, axis=1))) + measured + assumed
+    between = float(np.var(each, ddof=1)) if k > 1 else float("nan")
+    larger = max(within, between) if k > 1 else within
+    # only the repeated trainings have degrees of freedom that matter: Welch and Satterthwaite
+    freedom = (larger / measured) ** 2 * k * (runs - 1) if measured else float("inf")
+    value, error = float(np.mean(each)), (larger / k) ** 0.5
+    t = float(stats.t.ppf(0.975, freedom))
+    low, high = np.quantile(np.mean(drawn, axis=0), [0.025, 0.975])
+    return Estimate(
+        value=value,
+        by_split=each,
+        interval=(value - t * error, value + t * error),
+        p=float(2 * stats.t.sf(abs(value) / error, freedom)),
+        detectable=(t + float(stats.t.ppf(0.8, freedom))) * error,
+        sentences=(float(low), float(high)),
+        within=within,
+        between=between,
+    )
+
+
+def answers(interval: tuple[float, float], paper: float | None) -> str:
+    """Return the two answers of the protocol: does the interval exclude 0, does it contain the figure of the paper?"""
+    low, high = interval
+    found = "above 0" if low > 0 else "below 0" if high < 0 else "contains 0"
+    if paper is None:
+        return found
+    if low <= 0 <= high and low <= paper <= high:
+        return "inconclusive: contains 0 and the paper's figure"
+    return f"{found}, {'smaller' if high < paper else 'larger' if low > paper else 'agrees'}"
+
+
+def run_of(split: Split, run: int) -> Split:
+    """Return a split with one of its runs."""
+    return Split(split.name, {name: rows[run : run + 1] for name, rows in split.statistics.items()}, split.overlap)
 
 
 def resamples(splits: Sequence[Split]) -> list[NDArray[np.float64]]:
@@ -419,42 +513,6 @@ def resamples(splits: Sequence[Split]) -> list[NDArray[np.float64]]:
     rng = np.random.default_rng(1)
     sizes = [len(split.overlap) for split in splits]
     return [rng.multinomial(size, np.full(size, 1 / size), RESAMPLES).astype(np.float64) for size in sizes]
-
-
-def estimate(splits: Sequence[Split], weights: dict[str, int]) -> Estimate:
-    """Estimate a contrast from several splits.
-
-    The contrasts of the splits differ by their sentences, networks, tuning runs and a part of their training texts.
-    Their t-interval, with one degree of freedom less than the number of splits, includes this variation. It does not
-    include the variation of what the splits have in common: most of the training text, and the tuning text. The
-    bootstrap over sentences includes only the variation of sentences.
-    """
-    from scipy import stats
-
-    each = [float(contrast([split], weights)[0]) for split in splits]
-    mean, d = float(np.mean(each)), len(each) - 1
-    error = float(np.std(each, ddof=1)) / len(each) ** 0.5 if d else float("nan")
-    t = float(stats.t.ppf(0.975, d)) if d else float("nan")
-    drawn = contrast(splits, weights, resamples(splits))
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    pooled = float(contrast(splits, weights)[0])
-    # The standard error has two parts (research/protocol.md, Analysis). The degrees of freedom are those of Welch and
-    # Satterthwaite; the variance of the bootstrap is treated as known.
-    of_training, freedom = training_variance(splits, weights)
-    both = float(np.var(drawn)) + of_training
-    effective = both**2 * freedom / of_training**2 if freedom and of_training else float("nan")
-    wide = float(stats.t.ppf(0.975, effective)) * both**0.5
-    return Estimate(
-        pooled=pooled,
-        mean=mean,
-        by_split=each,
-        interval=(mean - t * error, mean + t * error),
-        sentences=(float(low), float(high)),
-        trained=(pooled - wide, pooled + wide),
-        p_trained=float(2 * stats.t.sf(abs(pooled) / both**0.5, effective)),
-        detectable=(t + float(stats.t.ppf(0.8, d))) * error if d else float("nan"),
-        p=float(2 * stats.t.sf(abs(mean) / error, d)) if d and error else float("nan"),
-    )
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -506,31 +564,20 @@ def kind_of(split: Split) -> str:
     return split.name.rstrip("0123456789")
 
 
-def shown(template: str, *values: float) -> str:
-    """Format values for a cell of a table; empty if one of them does not exist (NaN), e.g. with a single split."""
-    return "" if any(map(np.isnan, values)) else template.format(*values)
-
-
-def contrasts_table(splits: Sequence[Split], wanted: dict[str, dict[str, int]]) -> dict[str, float]:
-    """Print the contrasts of one kind of splits; return the p-values of the primary contrasts over the splits.
-
-    The columns of the variation over splits are empty for a single split.
-    """
+def contrasts_table(
+    splits: Sequence[Split], wanted: dict[str, dict[str, int]], networks: int | None
+) -> dict[str, float]:
+    """Print the contrasts of one kind of splits; return the p-values of the primary contrasts."""
     primary = {}
-    several = trainings(splits) > 1
-    head = ["contrast", "pooled", "95 %, sentences"]
-    head += ["95 %, sentences and trainings", "p"] if several else []
-    head += ["mean of splits", "95 %, splits", "p", "detectable", "splits"]
+    head = ["contrast", "value", "95 %", "p", "answers", "detectable", "95 %, sentences only", "splits"]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for name, weights in wanted.items():
-        one = estimate(splits, weights)
+        one = estimate(splits, weights, networks)
         if name in PRIMARY and kind_of(splits[0]) in ("random", "topics"):
             primary[f"{name[0]}, {kind_of(splits[0])}"] = one.p
-        cells = [name, f"{one.pooled:+.2f}", "{:+.2f} to {:+.2f}".format(*one.sentences)]
-        if several:
-            cells += [shown("{:+.2f} to {:+.2f}", *one.trained), shown("{:.3f}", one.p_trained)]
-        cells += [f"{one.mean:+.2f}", shown("{:+.2f} to {:+.2f}", *one.interval), shown("{:.3f}", one.p)]
-        cells += [shown("{:.2f}", one.detectable), " ".join(f"{value:+.2f}" for value in one.by_split)]
+        cells = [name, f"{one.value:+.2f}", "{:+.2f} to {:+.2f}".format(*one.interval), f"{one.p:.3f}"]
+        cells += [answers(one.interval, OF_THE_PAPER.get(name)), f"{one.detectable:.2f}"]
+        cells += ["{:+.2f} to {:+.2f}".format(*one.sentences), " ".join(f"{value:+.2f}" for value in one.by_split)]
         print("|", " | ".join(cells), "|")
     return primary
 
@@ -559,8 +606,7 @@ def report(args: argparse.Namespace) -> None:
             heading = f"{kind}, {smoothing}: {len(splits)} splits, {number:,} sentences"
             print(f"\n### {heading}, {runs} training run(s) per split\n")
             print("BLEU: " + ", ".join(f"{name} {bleu(splits, name)[0]:.2f}" for name in systems) + "\n")
-            primary |= contrasts_table(splits, wanted)
-        primary = {name: p for name, p in primary.items() if not np.isnan(p)}  # a single split has no p-value
+            primary |= contrasts_table(splits, wanted, args.networks)
         if primary:
             corrected = holm(list(primary.values()))
             print("\nHolm: " + ", ".join(f"{name} p {p:.3f}" for name, p in zip(primary, corrected, strict=True)))
@@ -572,7 +618,9 @@ def report(args: argparse.Namespace) -> None:
                 cells = []
                 for weights in wanted.values():
                     one = estimate(parts, weights)
-                    cells.append("{:+.2f} ({:+.2f} to {:+.2f})".format(one.pooled, *one.sentences))
+                    cells.append(
+                        "{:+.2f} ({:+.2f} to {:+.2f})".format(float(contrast(parts, weights)[0]), *one.sentences)
+                    )
                 size = sum(len(part.overlap) for part in parts)
                 print("|", " | ".join([f"{low:.2f}-{high:.2f}", str(size), *cells]), "|")
             if len(cut) > 1:
@@ -582,23 +630,94 @@ def report(args: argparse.Namespace) -> None:
         raise SystemExit(f"no split has the score files of all systems: {', '.join(systems)}")
 
 
-FOREST = {
-    "five random splits of Multi30k, tuned by MERT": "mert-half-random?",
-    "the same networks, tuned by batch MIRA": "mira-half-random?",
-    "five topics not in the training text, MIRA": "topics?",
-    "news, MIRA": "news?",
-    "laws, 10 million words, MIRA": "laws10M",
-}
-"""Rows of the plot of the RNN's gain, and the directories of their splits."""
+class Text(NamedTuple):
+    """A kind of test text of the published table: its splits, and how they are evaluated.
 
-OF_THE_PAPER = "the paper: newstest2014, tuned by MERT", 0.57
-"""Row of the paper: BLEU of RNN minus that of the Baseline (Table 1); no interval is published."""
+    Attributes:
+        pattern: directories of the splits.
+        networks: see ``estimate``.
+        runs: numbers of the runs to use; None: all.
+        drawn: label in the plot; empty: not drawn.
+    """
+
+    label: str
+    pattern: str
+    networks: int | None = None
+    smoothing: str = "none"
+    runs: Sequence[int] | None = None
+    drawn: str = ""
+
+
+PUBLISHED = [
+    Text(
+        "five random splits of Multi30k, averaged MERT",
+        "mert-half-random?",
+        1,
+        runs=(1,),
+        drawn="five random splits, averaged MERT",
+    ),
+    Text(
+        "five random splits of Multi30k, MIRA, the same networks",
+        "mira-half-random?",
+        1,
+        runs=(1,),
+        drawn="the same networks, MIRA",
+    ),
+    Text("five random splits of Multi30k, MIRA, two networks of version 1.0.0", "random?"),
+    Text("the same with smoothed phrase tables (default for your own corpora)", "random?", smoothing="kneser-ney"),
+    Text("five topics that are not in the training text, MIRA, three networks", "topics?", drawn="five topics, MIRA"),
+    Text("news: newstest2012 and 2013, each tuned on the other, MIRA", "news?", drawn="news, MIRA"),
+    Text("laws, MIRA, training text of 3 million words", "laws3M"),
+    Text("laws, MIRA, training text of 10 million words", "laws10M", 1, drawn="laws, 10 million words, MIRA"),
+    Text("further laws, MIRA, networks trained again on 10 million words", "laws10Mcpu2"),
+]
+"""Rows of the published table of gains (docs/results.md)."""
+
+PAPER_ROW = "the paper: newstest2014, MERT, training text of 348 million words"
+
+
+def published(directory: Path, text: Text) -> list[Split]:
+    """Read the splits of a row of the published table."""
+    found = [
+        split
+        for path in sorted(directory.glob(text.pattern))
+        if (split := read_split(path, text.smoothing, ["baseline", "rnn", "cslm", "cslm_rnn"], text.runs)) is not None
+    ]
+    if not found:
+        raise SystemExit(f"{directory}/{text.pattern}: no score files; unpack benchmarks/held_out.tar.xz there")
+    return found
+
+
+def claims(args: argparse.Namespace) -> None:
+    """Print the published table: the RNN's gains on every kind of text, with their intervals and answers."""
+    for line in claims_table(Path(args.directory), PUBLISHED):
+        print(line)
+
+
+def claims_table(directory: Path, texts: Sequence[Text]) -> list[str]:
+    """Return the lines of the published table."""
+    names = list(CONTRASTS)[:2]
+    lines = [
+        "| test sentences, optimiser | sentences | RNN − Baseline | | (CSLM + RNN) − CSLM | |",
+        "|---|---:|---|---|---|---|",
+    ]
+    lines.append(f"| {PAPER_ROW} | 3,003 | {OF_THE_PAPER[names[0]]:+.2f} | | not published | |")
+    for text in texts:
+        splits = published(directory, text)
+        cells = [text.label, f"{sum(len(split.overlap) for split in splits):,}"]
+        for name in names:
+            one = estimate(splits, CONTRASTS[name], text.networks)
+            value, low, high = (format(x, "+z.2f").replace("-", "−") for x in (one.value, *one.interval))
+            value = f"{value} ({low} to {high})"
+            cells += [f"**{value}**" if one.interval[0] > 0 else value, answers(one.interval, OF_THE_PAPER.get(name))]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
 
 
 def forest(args: argparse.Namespace) -> None:
     """Draw two contrasts of every kind of text with their 95 % intervals, by relative frequencies.
 
-    The intervals include the variation of sentences and, if there are several training runs, that of training.
+    All intervals are those of ``estimate``.
     """
     import matplotlib
 
@@ -608,24 +727,19 @@ def forest(args: argparse.Namespace) -> None:
 
     figure, axes = pyplot.subplots(figsize=(8, 3.4), layout="constrained")
     axes.axvline(0, color="0.6", linewidth=1)
-    labels = [OF_THE_PAPER[0]]
-    axes.plot(OF_THE_PAPER[1], 0.12, "o", color="black")
-    for row, (label, pattern) in enumerate(FOREST.items(), 1):
-        splits = [
-            found
-            for path in sorted(Path(args.directory).glob(pattern))
-            if (found := read_split(path, "none", ["baseline", "rnn", "cslm", "cslm_rnn"], args.runs)) is not None
-        ]
-        if not splits:
-            raise SystemExit(f"{args.directory}/{pattern}: no score files; unpack benchmarks/held_out.tar.xz there")
-        number = sum(len(split.overlap) for split in splits)
-        labels.append(f"{label} ({number:,} sentences)")
+    labels = ["the paper: newstest2014, tuned by MERT"]
+    axes.plot(OF_THE_PAPER[PRIMARY[0]], 0.12, "o", color="black")
+    for row, text in enumerate((text for text in PUBLISHED if text.drawn), 1):
+        splits = published(Path(args.directory), text)
+        labels.append(f"{text.drawn} ({sum(len(split.overlap) for split in splits):,} sentences)")
         for name, colour, offset in zip(PRIMARY, ("black", "tab:blue"), (0.12, -0.12), strict=True):
-            one = estimate(splits, CONTRASTS[name])
-            low, high = one.trained if trainings(splits) > 1 else one.sentences
-            axes.plot([low, high], [offset - row] * 2, color=colour)
-            axes.plot(one.pooled, offset - row, "o" if name == PRIMARY[0] else "s", color=colour)
-            print(f"{labels[-1]}: {name} {one.pooled:+.2f} ({low:+.2f} to {high:+.2f})")
+            one = estimate(splits, CONTRASTS[name], text.networks)
+            axes.plot(one.interval, [offset - row] * 2, color=colour)
+            axes.plot(one.value, offset - row, "o" if name == PRIMARY[0] else "s", color=colour)
+            interval = "{:+.2f} to {:+.2f}".format(*one.interval)
+            print(
+                f"{labels[-1]}: {name} {one.value:+.2f} ({interval}); {answers(one.interval, OF_THE_PAPER.get(name))}"
+            )
     axes.set_yticks([-row for row in range(len(labels))], labels)
     axes.set_xlabel("difference in BLEU, 95 % interval")
     for name, colour, marker in zip(PRIMARY, ("black", "tab:blue"), "os", strict=True):
@@ -634,6 +748,22 @@ def forest(args: argparse.Namespace) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.savefig(args.output, metadata={"Date": None}, facecolor="white")
+
+
+def power(args: argparse.Namespace) -> None:
+    """Print how often the interval of `estimate` excludes 0 above, by simulation of normally distributed contrasts."""
+    from scipy import stats
+
+    rng = np.random.default_rng(1)
+    print("| splits | true contrast | sd of a split beyond W | standard error | above 0 |\n" + "|---" * 5 + "|")
+    for true, heterogeneity in product((0.0, *args.contrast), (0.0, *args.heterogeneity)):
+        spread = (args.within + heterogeneity**2) ** 0.5
+        each = rng.normal(true, spread, (args.simulations, args.splits))
+        between = each.var(1, ddof=1) if args.splits > 1 else 0.0
+        limits = stats.norm.ppf(0.975) * (np.maximum(args.within, between) / args.splits) ** 0.5
+        found = float((each.mean(1) > limits).mean())
+        cells = [str(args.splits), f"{true:.2f}", f"{heterogeneity:.2f}", f"{spread / args.splits**0.5:.3f}"]
+        print("|", " | ".join([*cells, f"{found:.1%}"]), "|")
 
 
 def parse_contrast(text: str) -> tuple[str, dict[str, int]]:
@@ -655,6 +785,24 @@ def parse_contrast(text: str) -> tuple[str, dict[str, int]]:
     return label, found
 
 
+def add_figures(commands: Any) -> None:
+    """Add the subcommands that make published figures."""
+    new = commands.add_parser("power", help="simulate how often the interval excludes 0")
+    new.add_argument("--splits", type=int, default=5)
+    new.add_argument("--within", type=float, required=True, help="W: variance of the contrast of one split")
+    new.add_argument("--contrast", type=float, nargs="*", default=[], help="true contrasts, in addition to 0")
+    new.add_argument("--heterogeneity", type=float, nargs="*", default=[], help="standard deviations of the splits")
+    new.add_argument("--simulations", type=int, default=200000)
+    new.set_defaults(function=power)
+    new = commands.add_parser("claims", help="print the table of gains in docs/results.md")
+    new.add_argument("directory", help="directory in which held_out.tar.xz was unpacked")
+    new.set_defaults(function=claims)
+    new = commands.add_parser("forest", help="draw the gains on every kind of text")
+    new.add_argument("directory", help="directory in which held_out.tar.xz was unpacked")
+    new.add_argument("--output", required=True, metavar="FILE.svg")
+    new.set_defaults(function=forest)
+
+
 def main() -> None:
     """Parse the command line and run the subcommand."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -666,6 +814,9 @@ def main() -> None:
     new.add_argument("--kind", choices=("random", "fresh", "topics"), required=True, help="what is held out")
     new.add_argument("--output-dir", required=True)
     new.set_defaults(function=split)
+    new = commands.add_parser("unused", help="print the numbers of the lines that no random or fresh set has")
+    new.add_argument("--source", required=True, help="source side of the training text")
+    new.set_defaults(function=unused)
     new = commands.add_parser("halves", help="write two splits with dev and test text exchanged")
     new.add_argument("--source", required=True, help="source side of the training text")
     new.add_argument("--target", required=True, help="target side of the training text")
@@ -695,13 +846,12 @@ def main() -> None:
     new.add_argument("--contrast", nargs="*", default=[], metavar="NAME=rnn_blind-rnn", help="further contrasts")
     new.add_argument("--only", action="store_true", help="print only the contrasts of --contrast")
     new.add_argument("--runs", type=int, nargs="+", metavar="N", help="training runs to use (default: all)")
+    new.add_argument(
+        "--networks", type=int, metavar="N", help="networks of each kind of a split (default: as many as runs)"
+    )
     new.add_argument("--bins", type=int, default=5, help="bins of overlap; 0: none")
     new.set_defaults(function=report)
-    new = commands.add_parser("forest", help="draw the gains on every kind of text")
-    new.add_argument("directory", help="directory in which held_out.tar.xz was unpacked")
-    new.add_argument("--runs", type=int, nargs="+", metavar="N", help="training runs to use (default: all)")
-    new.add_argument("--output", required=True, metavar="FILE.svg")
-    new.set_defaults(function=forest)
+    add_figures(commands)
     args = parser.parse_args()
     args.function(args)
 

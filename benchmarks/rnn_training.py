@@ -11,13 +11,14 @@ per update. All versions process the same minibatches, whose pairs have equal le
 * torch.nn.GRU: encoder and decoder are ``nn.GRU`` (whose reset gate differs from that of the paper; c is part of the
   input of the decoder), readout and softmax as usual, ``cross_entropy`` and ``backward``; float32 and under bfloat16
   autocast;
-* whole updates: minibatch, loss and gradient, clipping, optimiser.
+* whole updates: minibatch, loss and gradient, clipping, optimiser, with the minibatches of the preset.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +30,10 @@ from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import PRESETS, RnnSettings, RnnSizes
 from rnnsmt.rnn.training import PairBatches, RnnTask, pair_tensors
 
-Minibatch = tuple[Tensor, Tensor]
+Minibatch = tuple[Tensor, ...]
+"""Source, target and lengths, as ``pair_tensors`` returns them."""
+
+Step = Callable[[Tensor, Tensor, Tensor], object]
 
 
 class WithGRU(nn.Module):
@@ -54,8 +58,8 @@ class WithGRU(nn.Module):
         return nn.functional.cross_entropy(scores.flatten(0, 1), target.flatten(), reduction="sum")
 
 
-def backward(model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], object]:
-    def step(source: Tensor, target: Tensor) -> object:
+def backward(model: nn.Module, loss: Callable[[Tensor, Tensor], Tensor]) -> Step:
+    def step(source: Tensor, target: Tensor, lengths: Tensor) -> object:
         model.zero_grad(set_to_none=True)
         return loss(source, target).backward()
 
@@ -70,17 +74,14 @@ def by_autograd(model: RNNEncoderDecoder) -> Callable[[Tensor, Tensor], Tensor]:
     return loss
 
 
-def versions(sizes: RnnSizes, setup: DeviceSetup) -> Iterator[tuple[str, Callable[[Tensor, Tensor], object]]]:
+def versions(sizes: RnnSizes, setup: DeviceSetup) -> Iterator[tuple[str, Step]]:
     """Yield the name and the step of each version of loss and gradient."""
     model = RNNEncoderDecoder(sizes, 1, 0.1).to(setup.device)
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    yield "by hand, float32", lambda source, target: loss_and_gradient(model, source, target)
+    yield "by hand, float32", partial(loss_and_gradient, model)
     if setup.device.type == "cpu":
-        yield (
-            "by hand, bfloat16 factors",
-            lambda source, target: loss_and_gradient(model, source, target, torch.bfloat16),
-        )
+        yield "by hand, bfloat16 factors", partial(loss_and_gradient, model, dtype=torch.bfloat16)
     yield "autograd", backward(model, by_autograd(model))
     gru = WithGRU(sizes).to(setup.device)
     yield "torch.nn.GRU, float32", backward(gru, gru)
@@ -102,7 +103,7 @@ def pairs_per_second(step: Callable[..., object], batches: list[Minibatch], setu
     begun = clock(setup)
     for batch in batches:
         step(*batch)
-    return sum(source.shape[1] for source, _ in batches) / (clock(setup) - begun)
+    return sum(batch[0].shape[1] for batch in batches) / (clock(setup) - begun)
 
 
 def cost(sizes: RnnSizes, batches: list[Minibatch]) -> tuple[float, float]:
@@ -115,7 +116,7 @@ def cost(sizes: RnnSizes, batches: list[Minibatch]) -> tuple[float, float]:
     E, H, M, V = sizes.embedding, sizes.hidden, sizes.maxout, sizes.target_vocabulary
     step = 3 * E * H + 3 * H * H
     total = 0
-    for source, target in batches:
+    for source, target, _ in batches:
         (N, B), T = source.shape, len(target)
         once = 4 * H * H + 2 * M * H
         total += B * (step * (N + T - 1) + once + T * (2 * M * H + M * E + E * V) + (T - 1) * 2 * M * E)

@@ -12,17 +12,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rnnsmt import api as api
+    from rnnsmt import lm as lm
     from rnnsmt.translation.system import System
 
     load = System
 
 __version__ = "1.0.0"
 
+PACKAGES = ("api", "lm")
+"""Packages whose functions are for Python users; they are imported on first use."""
+
 
 def __getattr__(name: str) -> object:
-    """Provide ``rnnsmt.api``, functions for the commands, and ``rnnsmt.load(directory)``, to load a tuned system."""
-    if name == "api":
-        return import_module("rnnsmt.api")
+    """Provide the packages and ``rnnsmt.api``, and ``rnnsmt.load(directory)``, to load a tuned system."""
+    if name in PACKAGES:
+        return import_module(f"rnnsmt.{name}")
     if name == "load":
         return import_module("rnnsmt.translation.system").System
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -30,4 +34,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """Return the names in the module, including those that are loaded on first use."""
-    return sorted([*globals(), "api", "load"])
+    return sorted({*globals(), *PACKAGES, "load"})

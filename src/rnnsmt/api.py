@@ -6,6 +6,7 @@ missing values with empty strings. All functions raise ``InputError``, with one 
 malformed, if an argument is out of range, or if parallel texts differ in length. Progress and warnings are written to
 ``sys.stderr``; ``contextlib.redirect_stderr`` redirects them.
 
+>>> import rnnsmt
 >>> from tempfile import mkdtemp
 >>> directory = Path(mkdtemp())
 >>> english = ["the house", "the sea", "a house", "a sea"] * 5
@@ -14,10 +15,10 @@ malformed, if an argument is out of range, or if parallel texts differ in length
 >>> alignment[0]
 [(0, 0), (1, 1)]
 >>> tables = extract(english, french, alignment, directory)
->>> lm = estimate_lm(french, directory / "lm.arpa.gz", order=2)
+>>> lm = rnnsmt.lm.estimate(french, directory / "lm.arpa.gz", order=2)
 >>> network = train_rnn(tables.phrases, english, french, directory / "rnn", preset="demo", updates=3, hidden=8)
 >>> augmented = augment(tables.phrases, network, directory / "augmented.gz")
->>> ini = write_ini(directory / "moses.ini", augmented, tables.reordering, lm, lm_order=2, scores=5)
+>>> ini = write_ini(directory / "moses.ini", augmented, tables.reordering, lm.path, lm_order=2, scores=5)
 >>> decode(ini, ["a house", ""])
 ['une maison', '']
 >>> tuned, bleu = tune(ini, ["the house a sea"], ["la maison une mer"], directory / "tuned.ini", iterations=1)
@@ -27,15 +28,15 @@ malformed, if an argument is out of range, or if parallel texts differ in length
 
 import signal
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from rnnsmt.base.io import InputError, check_output, check_output_directory, read_lines, write_lines
+from rnnsmt.base.arguments import Text, TextFiles, sentences
+from rnnsmt.base.io import InputError, check_output, check_output_directory
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
 from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Smoothing, Tuning, default_iterations
 
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
     from rnnsmt.networks.options import SomeSettings
     from rnnsmt.networks.settings import TrainingSettings
     from rnnsmt.networks.task import Task
-
-Text = str | Path | Iterable[str]
-"""A file with one tokenised sentence per line, or the sentences."""
 
 Links = list[list[tuple[int, int]]]
 """Links (source word, target word), 0-based, of every sentence pair."""
@@ -66,19 +64,8 @@ class Network(NamedTuple):
     pairs: Path
 
 
-class _Files:
-    """Files with the texts of a call: those of the caller, or temporary files with sentences."""
-
-    def __init__(self) -> None:
-        self._temporary = TemporaryDirectory()
-        self.directory = Path(self._temporary.name)
-
-    def of(self, text: Text, name: str) -> str:
-        """Return the file of a text; sentences are written to a temporary file of this name."""
-        if isinstance(text, (str, PathLike)):
-            return str(text)
-        write_lines(self.directory / name, _sentences(text, name))
-        return str(self.directory / name)
+class _Files(TextFiles):
+    """Files with the texts and alignments of a call."""
 
     def of_links(self, alignment: "str | Path | Links") -> str:
         """Return the file of an alignment; links are written to a temporary file."""
@@ -95,34 +82,6 @@ class _Files:
             ) from None
         write_links(str(self.directory / "alignment"), [packed])
         return str(self.directory / "alignment")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Remove the temporary files, and replace their paths in an error message by the names of the arguments."""
-        self._temporary.cleanup()
-        if isinstance(error, InputError):
-            error.args = (str(error).replace(f"{self.directory}/", ""),)
-
-
-def _sentences(text: Text, name: str) -> list[str]:
-    """Return the sentences of a text; ``name`` is the name of the argument, for error messages."""
-    if isinstance(text, (str, PathLike)):
-        return list(read_lines(text))
-    if isinstance(text, (bytes, bytearray)) or not isinstance(text, Iterable):
-        raise InputError(f"{name}: must be a path or a list of sentences, not {type(text).__name__}")
-    sentences = list(text)
-    for number, sentence in enumerate(sentences, 1):
-        if not isinstance(sentence, str):
-            raise InputError(f"{name}: sentence {number} must be a string, not {type(sentence).__name__}")
-        if "\n" in sentence or "\r" in sentence:
-            raise InputError(f"{name}: sentence {number} contains a line break; each item must be a single sentence")
-        if not sentence.isascii() and any("\ud800" <= character <= "\udfff" for character in sentence):
-            raise InputError(f"{name}: sentence {number} is not valid Unicode; decode the text as UTF-8")
-    return sentences
 
 
 def _directory(path: str | Path) -> Path:
@@ -169,7 +128,7 @@ def align(
     check_choice("heuristic", heuristic, HEURISTICS)
     _check_threads(threads)
     with _Files() as files:
-        bitext = read_bitext(files.of(source, "source"), files.of(target, "target"))
+        bitext = read_bitext(files.of("source", source), files.of("target", target))
     forward, reverse = (align_words(bitext, aligner, direction, threads) for direction in DIRECTIONS)
     return [
         links
@@ -216,35 +175,12 @@ def extract(
     tables = TableFiles(directory / PHRASE_TABLE, directory / REORDERING_TABLE)
     with _Files() as files:
         e2f, f2e, pairs = (str(files.directory / name) for name in ("lex.e2f", "lex.f2e", "extract.parquet"))
-        texts = [files.of(source, "source")], [files.of(target, "target")], [files.of_links(alignment)]
+        texts = [files.of("source", source)], [files.of("target", target)], [files.of_links(alignment)]
         write_lexical_tables(count_lexical(*texts)[0], e2f, f2e)
         extract_phrases(*texts, pairs, max_length, threads)
         score_phrases(pairs, e2f, f2e, str(tables.phrases), threads, smoothing=smoothing)
         write_reordering_table(pairs, str(tables.reordering), threads=threads)
     return tables
-
-
-def estimate_lm(text: Text, output: str | Path, order: int = Lm.order) -> Path:
-    """Estimate an interpolated modified Kneser-Ney language model, as KenLM's lmplz (Heafield et al. 2013).
-
-    Args:
-        text: the text.
-        output: the ARPA file; its suffix determines the compression.
-        order: maximum length of an n-gram in words, 1 to 10.
-
-    Returns:
-        The path of the file.
-
-    Raises:
-        InputError: the text is empty, or contains ``<s>``, ``</s>`` or ``<unk>``; the order is out of range.
-    """
-    from rnnsmt.lm import MAX_ORDER
-    from rnnsmt.lm.estimation import estimate
-
-    check_integer("order", order, 1, MAX_ORDER)
-    with _Files() as files:
-        estimate([files.of(text, "text")], order, output)
-    return Path(output)
 
 
 def train_rnn(
@@ -290,7 +226,7 @@ def train_rnn(
     directory = _directory(output_dir)
     network = Network(directory / "rnn.safetensors", directory / "pairs")
     with _Files() as files:
-        texts = [files.of(source, "source")], [files.of(target, "target")]
+        texts = [files.of("source", source)], [files.of("target", target)]
         prepare_pairs(str(phrase_table), *texts, str(network.pairs), size=vocab_size, max_length=50)
     _train(RnnTask, Pairs.open(network.pairs), chosen, seed, threads, device, network.model)
     return network
@@ -337,7 +273,7 @@ def train_cslm(
 
     directory = _directory(output_dir)
     with _Files() as files:
-        paths = [files.of(text, "text")]
+        paths = [files.of("text", text)]
         prepare_text(paths, Vocabulary.of_texts(paths, vocab_size, "to learn from"), str(directory / "text"))
     return _train(
         cslm_task, WordIds.open(directory / "text"), chosen, seed, threads, device, directory / "cslm.safetensors"
@@ -387,7 +323,7 @@ def train_nnjm(
 
     directory = _directory(output_dir)
     with _Files() as files:
-        sources, targets = [files.of(source, "source")], [files.of(target, "target")]
+        sources, targets = [files.of("source", source)], [files.of("target", target)]
         vocabularies = (
             Vocabulary.of_texts(sources, vocab_size, "on the source side"),
             Vocabulary.of_texts(targets, vocab_size, "on the target side"),
@@ -563,9 +499,9 @@ def decode(ini: str | Path, text: Text, threads: int = 1) -> list[str]:
     from rnnsmt.search import decode as search
 
     _check_threads(threads)
-    read, sentences = MosesIni.read(ini), _sentences(text, "text")
-    model = load_model(read, sentences, threads=threads)
-    translations = search(model, sentences, model.weights(read), SearchOptions(threads=threads))
+    read, lines = MosesIni.read(ini), list(sentences("text", text))
+    model = load_model(read, lines, threads=threads)
+    translations = search(model, lines, model.weights(read), SearchOptions(threads=threads))
     return [translation.text for translation in translations]
 
 
@@ -615,7 +551,7 @@ def tune(
     _check_threads(threads)
     check_output(output)
     with _Files() as files:
-        sources, references = read_texts(files.of(source, "source"), [files.of(reference, "reference")])
+        sources, references = read_texts(files.of("source", source), [files.of("reference", reference)])
         read = MosesIni.read(ini)
         decoder = ModelDecoder(read, sources, load_model(read, sources, threads=threads),
                                SearchOptions(threads=threads, nbest=100))  # fmt: skip
@@ -646,5 +582,5 @@ def evaluate(hypothesis: Text, *references: Text) -> "BleuScore":
     if not references:
         raise InputError("at least one reference is required")
     with _Files() as files:
-        paths = [files.of(text, f"reference {number}") for number, text in enumerate(references, 1)]
-        return corpus_bleu(*read_texts(files.of(hypothesis, "hypothesis"), paths))
+        paths = [files.of(f"reference {number}", text) for number, text in enumerate(references, 1)]
+        return corpus_bleu(*read_texts(files.of("hypothesis", hypothesis), paths))

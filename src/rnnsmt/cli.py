@@ -14,15 +14,19 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import check_options
 from rnnsmt.base.progress import StageClock
 from rnnsmt.base.resuming import catch_signals, leave_signals, received_signal, signal_again
-from rnnsmt.stages import PACKAGES, SHORT, STAGES
+from rnnsmt.stages import PACKAGES, SHORT, operations, stages
+
+if TYPE_CHECKING:
+    from rnnsmt.base.operations import CommandParser
 
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
 """Messages of torch for a failed memory allocation, for which it raises ``RuntimeError``, not ``MemoryError``."""
@@ -51,18 +55,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     short = words[0] if words and words[0] in SHORT else ""
     words[:1] = SHORT.get(short, words[:1])
-    parser = _parser(words, short)
-    passed = words[2:] if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words) else []
-    args = parser.parse_args(words[: len(words) - len(passed)])
-    args.passed = passed
-    if "run" not in args:
-        args.help_of.print_help()
+    if words[0:1] and words[0] in PACKAGES and words[1:2] and words[1] in stages(words[0]):
+        passed = words[2:] if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words) else []
+        args = command_parser(words[0], words[1], short).parse_args(words[2 : len(words) - len(passed)])
+        args.passed = passed
+    else:
+        _parser(words).parse_args(words).help_of.print_help()
         return 2
-    name = short or f"{args.package} {args.stage}"
+    name = short or f"{words[0]} {words[1]}"
     try:
         catch_signals()
         clock = StageClock(name)
-        check_options(args)
         figures = args.run(args)
         sys.stdout.flush()
         if figures is not None:
@@ -141,13 +144,36 @@ def _shown_default(action: argparse.Action) -> str:
     return str(int(default) if isinstance(default, float) and default.is_integer() else default)
 
 
-def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
-    """Return the command line parser, with the commands of the package and the options of the command in ``words``.
+def command_parser(package: str, name: str, short: str = "") -> "CommandParser":
+    """Return the parser of the options of a command; the parsed ``run`` is the function that runs it.
 
     short: the short name of the command, if it was used.
     """
+    from rnnsmt.base.operations import CommandParser
+
+    parser = CommandParser(prog=f"rnnsmt {short or f'{package} {name}'}", formatter_class=_HelpFormatter)
+    if operation := operations(package).get(name):
+        parser.description = operation.help()
+        operation.add_options(parser)
+        parser.set_defaults(run=operation.run)
+        return parser
+    commands, function = import_module(f"rnnsmt.{package}.commands"), name.replace("-", "_")
+    run = getattr(commands, function)
+    parser.description = (inspect.getdoc(run) or "").replace("``", "`")
+    getattr(commands, f"{function}_options")(parser)
+
+    def checked_run(args: argparse.Namespace) -> Mapping[str, object] | None:
+        check_options(args)
+        return run(args)
+
+    parser.set_defaults(run=checked_run)
+    return parser
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of words that name no command; the parsed ``help_of`` is the parser whose help is asked."""
     shortcuts = "\n".join(
-        f"  rnnsmt {name:10} {STAGES[package][stage].help}" for name, (package, stage) in SHORT.items()
+        f"  rnnsmt {name:10} {stages(package)[stage].help}" for name, (package, stage) in SHORT.items()
     )
     parser = argparse.ArgumentParser(
         prog="rnnsmt",
@@ -165,19 +191,10 @@ def _parser(words: Sequence[str], short: str = "") -> argparse.ArgumentParser:
             package, help=text, description=f"{text[0].upper()}{text[1:]}.", formatter_class=_HelpFormatter
         )
         package_parser.set_defaults(help_of=package_parser)
-        if package not in words[:1]:
-            continue
-        stages = package_parser.add_subparsers(metavar="COMMAND", dest="stage")
-        for name, stage in STAGES[package].items():
-            stage_parser = stages.add_parser(name, help=stage.help, formatter_class=_HelpFormatter)
-            if list(words[:2]) == [package, name]:
-                commands, function = import_module(f"rnnsmt.{package}.commands"), name.replace("-", "_")
-                run = getattr(commands, function)
-                stage_parser.description = (inspect.getdoc(run) or "").replace("``", "`")
-                getattr(commands, f"{function}_options")(stage_parser)
-                stage_parser.set_defaults(run=run)
-                if short:
-                    stage_parser.prog = f"rnnsmt {short}"
+        if package in words[:1]:
+            commands = package_parser.add_subparsers(metavar="COMMAND", dest="stage")
+            for name, stage in stages(package).items():
+                commands.add_parser(name, help=stage.help, formatter_class=_HelpFormatter)
     return parser
 
 

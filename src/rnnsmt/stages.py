@@ -1,7 +1,8 @@
 """All commands of the pipeline, with the version of their output.
 
-The command line and the rules of the workflow read this table. The command ``rnn train`` consists of
-two functions in ``rnnsmt.rnn.commands``::
+The command line and the rules of the workflow read this table. The commands of a package that has a module
+``operations`` are its functions (``rnnsmt.base.operations``), which carry version and help text. The other packages are
+in ``STAGES``; their command ``rnn train`` consists of two functions in ``rnnsmt.rnn.commands``::
 
     def train_options(parser: argparse.ArgumentParser) -> None: ...
     def train(args: argparse.Namespace) -> dict[str, object]: ...   # the figures of its last log line
@@ -10,7 +11,11 @@ Increase ``version`` when the same input gives a different output than before: t
 Snakemake, which does not track changes of Python code, reruns the jobs of this command.
 """
 
-from typing import NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from rnnsmt.base.operations import Operation
 
 
 class Stage(NamedTuple):
@@ -75,14 +80,10 @@ STAGES: dict[str, dict[str, Stage]] = {
         "filter": Stage(1, "filter the phrase and reordering tables for given input texts"),
         "augment": Stage(1, "add scores to a phrase table, and to the moses.ini of its model"),
     },
-    "lm": {
-        "estimate": Stage(1, "estimate an interpolated modified Kneser-Ney model (ARPA)"),
-        "perplexity": Stage(1, "compute the perplexity of a text"),
-    },
     "rnn": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
         "prepare": Stage(3, "convert a phrase table into memory-mapped word ids and vocabularies"),
-        "train": Stage(5, "train the network on phrase pairs"),
+        "train": Stage(6, "train the network on phrase pairs"),
         "score": Stage(2, "compute log p(target | source) of every phrase pair"),
         "shortlist": Stage(1, "count the target words of every phrase pair that are not in the shortlist (WP)"),
         "sample": Stage(1, "sample targets of source phrases"),
@@ -91,7 +92,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     "cslm": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
         "prepare": Stage(2, "convert a text into memory-mapped word ids"),
-        "train": Stage(5, "train the network on text"),
+        "train": Stage(6, "train the network on text"),
         "perplexity": Stage(2, "compute the perplexity of a text under the CSLM and an n-gram model"),
         "score": Stage(1, "compute the log probability of every line of a text"),
         "rescore": Stage(1, "add the score of the network to n-best lists"),
@@ -99,13 +100,13 @@ STAGES: dict[str, dict[str, Stage]] = {
     "nnjm": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
         "prepare": Stage(2, "convert a word-aligned bitext into memory-mapped word ids and affiliations"),
-        "train": Stage(1, "train the network on a word-aligned bitext"),
+        "train": Stage(2, "train the network on a word-aligned bitext"),
         "perplexity": Stage(1, "compute the perplexity of a bitext under the joint model and a CSLM"),
     },
     "seq2seq": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),
         "prepare": Stage(2, "convert a parallel corpus into memory-mapped ids and vocabularies"),
-        "train": Stage(1, "train a network on sentence pairs"),
+        "train": Stage(2, "train a network on sentence pairs"),
         "translate": Stage(1, "translate a text with a network or an ensemble"),
         "score": Stage(1, "compute the log probability of every line of a translation"),
         "rescore": Stage(1, "add the score of the network to n-best lists"),
@@ -167,3 +168,19 @@ SHORT = {
     "status": ("project", "status"),
 }
 """Short names of commands: ``rnnsmt translate`` is ``rnnsmt translation translate``."""
+
+
+def operations(package: str) -> "dict[str, Operation]":
+    """Return the operations of a package by name; empty: its commands are in ``STAGES``."""
+    if package in STAGES:
+        return {}
+
+    from rnnsmt.base.operations import operations_of
+
+    return operations_of(import_module(f"rnnsmt.{package}.operations"))
+
+
+def stages(package: str) -> dict[str, Stage]:
+    """Return the commands of a package by name."""
+    found = {name: Stage(one.version, one.summary) for name, one in operations(package).items()}
+    return found or STAGES[package]

@@ -79,8 +79,6 @@ def test_messages_name_the_arguments():
         api.evaluate(["a", "b"], ["a"])
     with pytest.raises(InputError, match=r"^source is empty"):
         api.align([], [], aligner="fast_align")
-    with pytest.raises(InputError, match=r"^text: contains no words"):
-        api.estimate_lm([], "unused")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +89,6 @@ def test_messages_name_the_arguments():
         (lambda path: api.extract(["a"], ["b"], [[(0, 0)]], path, smoothing="kn"), "smoothing 'kn': must be one of"),
         (lambda path: api.extract(["a"], ["b"], ["0-0"], path), "alignment: must be a path, or a list of links"),
         (lambda path: api.extract(["a"], ["b"], [[(0, 0)]], __file__), "is a file, not a directory"),
-        (lambda path: api.estimate_lm(["a"], path / "lm", order=0), "order 0: must be an integer from 1 to 10"),
         (lambda path: api.train_rnn("table", ["a"], ["b"], path, device="gpu"), "device 'gpu': must be one of"),
         (lambda path: api.train_rnn("table", ["a"], ["b"], path, seed=-1), "seed -1: must be an integer"),
         (
@@ -164,7 +161,7 @@ def test_networks_of_the_search(tmp_path):
     source, target = ["the house", "the sea", "a house"] * 9, ["la maison", "la mer", "une maison"] * 9
     links = [[(0, 0), (1, 1)]] * 27
     tables = api.extract(source, target, links, tmp_path)
-    lm = api.estimate_lm(target, tmp_path / "lm.arpa.gz", order=2)
+    lm = rnnsmt.lm.estimate(target, tmp_path / "lm.arpa.gz", order=2).path
     cslm = api.train_cslm(target, tmp_path / "cslm", "demo", vocab_size=10, epochs=1, hidden_1=8)
     nnjm = api.train_nnjm(source, target, links, tmp_path / "nnjm", "demo", vocab_size=10, epochs=1, hidden_1=8)
     ini = api.write_ini(tmp_path / "moses.ini", tables.phrases, tables.reordering, lm, 2, cslm=cslm, nnjm=nnjm)
@@ -183,7 +180,7 @@ def test_networks_of_the_search(tmp_path):
 
 
 def test_names_of_the_package():
-    assert {"api", "load"} <= set(dir(rnnsmt))
+    assert {"api", "lm", "load"} <= set(dir(rnnsmt))
 
 
 def test_is_loaded_on_first_use():
@@ -200,6 +197,7 @@ def test_types_for_the_callers_checker(tmp_path):
     program.write_text(
         'import rnnsmt\ntext: str = rnnsmt.load("dir").translate("a")\n'
         'links: rnnsmt.api.Links = rnnsmt.api.align(iter(["a"]), ["b"])\n'
+        'order: object = rnnsmt.lm.estimate(iter(["a"]), "lm", prune=[0, 1]).figures["lines"]\n'
     )
     source = Path(rnnsmt.__file__).parents[1]
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file", "", "--cache-dir", str(tmp_path), program]

@@ -16,11 +16,11 @@ import yaml
 from snakemake.utils import update_config
 
 from rnnsmt.base.fields import fields_of
-from rnnsmt.cli import PASSES_ON, _parser
+from rnnsmt.cli import PASSES_ON, command_parser
 from rnnsmt.config.sections import Config
 from rnnsmt.config.validation import checked_config
 from rnnsmt.project.network_settings import setting_mistakes
-from rnnsmt.stages import SHORT, STAGES
+from rnnsmt.stages import PACKAGES, SHORT, stages
 from rnnsmt.translation import request_queue, serve
 from rnnsmt.translation.system import MAX_CHARACTERS
 
@@ -97,19 +97,12 @@ def benchmark_options(script: str) -> dict[str, set[str]]:
     }
 
 
-@cache
-def parser_of(package: str, stage: str) -> argparse.ArgumentParser:
-    """Return the parser of a command."""
-    parser = _parser([package, stage])
-    for name in (package, stage):
-        (action,) = (one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
-        parser = action.choices[name]
-    return parser
+COMMANDS = [(package, stage) for package in PACKAGES for stage in stages(package)]
 
 
 def options(package: str, stage: str) -> set[str]:
     """Return the options of a command."""
-    return {option for action in parser_of(package, stage)._actions for option in action.option_strings}
+    return {option for action in command_parser(package, stage)._actions for option in action.option_strings}
 
 
 @pytest.mark.parametrize("path", [*PAGES, *BENCHMARKS, *SCRIPTS], ids=name_of)
@@ -127,9 +120,9 @@ def test_commands_are_those_of_the_program(path):
             continue
         package, stage = SHORT.get(words[1]) or (words[1], words[2] if len(words) > 2 else "--help")
         if stage == "--help":
-            assert package in STAGES, words
+            assert package in PACKAGES, words
             continue
-        assert stage in STAGES[package], words
+        assert stage in stages(package), words
         if (package, stage) == PASSES_ON:
             continue
         unknown = given - options(package, stage)
@@ -138,13 +131,13 @@ def test_commands_are_those_of_the_program(path):
 
 def examples(package: str, stage: str) -> list[list[str]]:
     """Return the commands in the help of a stage."""
-    lines = re.sub(r" \\\n *", " ", parser_of(package, stage).description).splitlines()
+    lines = re.sub(r" \\\n *", " ", command_parser(package, stage).description).splitlines()
     return [
         shlex.split(part) for line in lines if line.startswith("    ") for part in line.split("|") if "rnnsmt " in part
     ]
 
 
-@pytest.mark.parametrize(("package", "stage"), [(package, stage) for package in STAGES for stage in STAGES[package]])
+@pytest.mark.parametrize(("package", "stage"), COMMANDS)
 def test_help_has_an_example_of_the_docs(package, stage):
     """Every command in the help of a stage is also in the docs, whose commands tests/workflow/test_docs.py runs."""
     every = [words for page in PAGES for words in commands(page)]
@@ -154,10 +147,10 @@ def test_help_has_an_example_of_the_docs(package, stage):
         assert words in every
 
 
-@pytest.mark.parametrize(("package", "stage"), [(package, stage) for package in STAGES for stage in STAGES[package]])
+@pytest.mark.parametrize(("package", "stage"), COMMANDS)
 def test_help_describes_every_option(package, stage):
     """Every option has a help text; a default is printed at most once, and as it is written on the command line."""
-    parser = parser_of(package, stage)
+    parser = command_parser(package, stage)
     for action in parser._actions:
         assert action.help, action.option_strings
         shown = parser._get_formatter()._expand_help(action)

@@ -1,16 +1,15 @@
 """The jobs planned for a configuration, and errors that are reported before a run."""
 
-import argparse
 import base64
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
 import tomllib
-from importlib import import_module
 from pathlib import Path
 
 import psutil
@@ -18,7 +17,8 @@ import pytest
 import yaml
 
 from rnnsmt import __version__
-from rnnsmt.stages import STAGES
+from rnnsmt.cli import command_parser
+from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 from tests.workflow import test_slurm
 from tests.workflow.conftest import ROOT, Workflow
 
@@ -59,12 +59,24 @@ def test_multi30k_tok(workflow, multi30k_tok):
 
 
 def test_multi30k_raw(workflow, shared_dir):
-    config = ROOT / "workflow/configs/multi30k.yaml"
-    jobs = workflow.plan("--configfile", str(config), "--config", f"data_dir={shared_dir}/data/multi30k")
-    assert (
-        jobs.items()
-        >= (BASELINE | {"prepare_bitext": 4, "train_truecaser": 2, "truecase": 6, "raw_reference": 3}).items()
+    """The held-out set is separated from the training text; the published figures are beside four systems."""
+    options = ["--configfile", str(ROOT / "workflow/configs/multi30k.yaml"), "--config"]
+    data = f"data_dir={shared_dir}/data/multi30k"
+    jobs = workflow.plan(*options, data)
+    texts = {"separate": 2, "prepare_bitext": 5, "train_truecaser": 2, "truecase": 7, "raw_reference": 4}
+    networks = dict.fromkeys(("rnn_train", "cslm_train", "cslm_perplexity"), 3) | {"rnn_score": 6}
+    systems = {"augment": 6, "augmented_ini": 9, "mert": 4, "decode": 4}
+    assert jobs.items() >= (BASELINE | texts | networks | systems).items()
+    assert_absent(jobs, "fetch", "nnjm_train")
+    said = workflow.call("--dry-run", "-p", *options, data).stdout
+    files = f"corpus separate --bitext {shared_dir}/data/multi30k/train.en.gz {shared_dir}/data/multi30k/train.fr.gz"
+    held_out, training = (
+        re.search(rf"{files} {option} ([\d ]+) --", said)[1] for option in ("--lines", "--without-lines")
     )
+    assert held_out == training
+    assert len(held_out.split()) == 982
+    assert re.search(r"evaluation table .* --joint flickr=\S+ .* --paper ", said)
+    assert "--optimiser mert" in said
 
 
 def test_mini_wmt(workflow, shared_dir):
@@ -75,8 +87,11 @@ def test_mini_wmt(workflow, shared_dir):
 
 
 def test_downloads_without_data_dir(workflow):
+    """Every file is downloaded once, and checked."""
     jobs = workflow.plan("--configfile", str(ROOT / "workflow/configs/multi30k.yaml"))
-    assert jobs["fetch"] == 8
+    assert (jobs["fetch"], jobs["separate"]) == (8, 2)
+    said = workflow.call("--dry-run", "-p", "--configfile", str(ROOT / "workflow/configs/multi30k.yaml")).stdout
+    assert len(re.findall(r"corpus fetch --url https://\S+ +--sha256 [0-9a-f]{64} ", said)) == 8
 
 
 def test_corpora_of_one_file(workflow, tmp_path):
@@ -170,6 +185,25 @@ rule grows:
     assert (workflow.directory / "tries").read_text() == "130 110 11 7\n260 220 22 14\n390 330 33 21\n"
 
 
+def test_more_hypotheses_for_the_networks_need_more_memory(workflow):
+    """The memory of a search for the n-grams of its networks grows with ``cslm_cells`` above 100, up to its limit."""
+    model = workflow.directory / "cslm/network1/model.safetensors"
+    model.parent.mkdir(parents=True)
+    for path in (model, workflow.directory / "text"):
+        path.write_bytes(bytes(1 << 14))
+    rule = """
+rule searches:
+    input: source="text", network=["cslm/network1/model.safetensors"]
+    output: "out"
+    resources: mem_mb=search_megabytes(100, 0, neural=(200, 8000))
+    shell: "touch {output}"
+"""
+    most = int(100 + MOST_NEURAL_MEGABYTES)
+    for cells, expected in ((50, 425), (100, 425), (1000, 1550), (100_000, most)):
+        plan = call_with(workflow, rule, "out", "-n", "--config", f"search={{cslm_cells: {cells}}}", "cluster=true")
+        assert f"mem_mb={expected + 300}" in plan.stdout, plan.stderr
+
+
 def test_a_machine_has_no_more_memory_than_it_has(workflow):
     """A job requests at most the memory of all jobs, and any amount on a cluster, with that of Snakemake in the job."""
     rule = 'rule large:\n    output: "large"\n    resources: mem_mb=megabytes(10**9)\n    shell: "touch {output}"\n'
@@ -255,15 +289,23 @@ def test_environments_have_the_package(tmp_path, name):
     assert done.stdout.splitlines() == ["-m", "pip", "install", "--no-deps", f"rnnsmt=={__version__}"]
 
 
+def test_the_commands_of_all_jobs_are_valid(workflow):
+    """The parser of every command accepts the options of its jobs, with any number for what is known later."""
+    found = re.findall(r"Shell command: (.*)", workflow.dry_run().stdout)
+    parts = [part.partition(" &> ")[0] for command in found for part in command.split(" && ")]
+    commands = [part for part in parts if part.startswith("rnnsmt ")]
+    assert len(commands) > 100
+    for command in commands:
+        _, package, name, *options = shlex.split(re.sub(r"<TBD>|\$\(\(.*?\)\)", "9", command))
+        command_parser(package, name).parse_args(options)
+
+
 def test_stages_know_how_much_memory_they_have():
     """Stages with --memory-mb are called with the memory that their rule requests."""
     told = set()
     for rule in (rule for rule in RULES.values() if "shell:" in rule):
         package, stage = re.search(r"rnnsmt (\w+) ([\w-]+) ", rule.split("shell:")[1]).groups()
-        parser = argparse.ArgumentParser()
-        assert stage in STAGES[package]
-        getattr(import_module(f"rnnsmt.{package}.commands"), f"{stage.replace('-', '_')}_options")(parser)
-        takes = "--memory-mb" in parser.format_help()
+        takes = "--memory-mb" in command_parser(package, stage).format_help()
         assert takes == ("--memory-mb {resources.mem_mb}" in rule), rule
         told |= {stage} if takes else set()
     assert {"models", "select", "extract", "estimate"} <= told
@@ -510,25 +552,6 @@ def test_the_table_knows_what_systems_are_made_of(workflow):
     settings = ["systems={rnn_big: {features: [rnn]}}", "compare=[baseline, rnn_big]"]
     command = workflow.commands("table1", *settings)
     assert "--features baseline= rnn_big=rnn --trainings 1 --dev-set dev " in command
-
-
-@pytest.mark.parametrize(
-    ("target", "dev", "test", "shown"),
-    [
-        ("fr", ["newstest2012", "newstest2013"], "newstest2014", True),
-        ("de", ["newstest2012", "newstest2013"], "newstest2014", False),
-        ("fr", ["newstest2013"], "newstest2014", False),
-        ("fr", ["newstest2012", "newstest2013"], "mine", False),
-    ],
-)
-def test_the_published_figures_stand_beside_the_paper_s_sets_only(workflow, target, dev, test, shown):
-    names = {"train": "bitext", **dict.fromkeys(dev, "dev"), test: "test"}
-    for name in names:
-        for side in ("x", "y"):
-            (workflow.directory / f"{name}.{side}").write_text(f"{name} {side}\n")
-    corpora = [f"{{name: {name}, role: {role}, source: {name}.x, target: {name}.y}}" for name, role in names.items()]
-    settings = [f"languages={{source: en, target: {target}}}", f"corpora=[{', '.join(corpora)}]"]
-    assert (" --paper " in workflow.commands("table1", *settings)) == shown
 
 
 def test_settings_of_the_search_and_of_mert(workflow):

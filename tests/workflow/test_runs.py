@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy
@@ -16,6 +17,7 @@ import pandas
 import pytest
 import yaml
 
+from rnnsmt.base.io import read_lines
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
 from tests.workflow.conftest import ROOT, SMALL, Workflow, copy_of_checkout
@@ -147,6 +149,34 @@ def test_systems_are_compared_sentence_by_sentence(finished):
         if found["first run"]["changed"]:  # not where a system keeps the weights of one that it contains
             assert set(found["decided"]) > {"LM", "p(target|source)", "rnn"}
         assert path.with_suffix(".md").read_text().startswith(f"# {found['system']} against {found['baseline']}")
+
+
+def test_real_text(workflow, shared_dir):
+    """The configuration for Multi30k, with short trainings: no held-out line is in the training text."""
+    done = workflow.call(
+        *("--configfile", str(ROOT / "workflow/configs/multi30k.yaml"), "--show-failed-logs"),
+        *("--config", f"data_dir={shared_dir}/data/multi30k", "compare=[baseline, rnn]", "networks={seeds: 1}"),
+        *("tuning={runs: 1, iterations: 2, restarts: 2}", "search={pop_limit: 50, stack: 50}"),
+        *("rnn={settings: {hidden: 32, embedding: 16, maxout: 16, updates: 50}}", "alignment={aligners: [fast_align]}"),
+        timeout=1500,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    texts = workflow.directory / "results/corpus/separated"
+    whole, training, held_out = (
+        list(zip(*(read_lines(path.with_name(f"{path.name}.{lang}.gz")) for lang in ("en", "fr")), strict=True))
+        for path in (shared_dir / "data/multi30k/train", texts / "train", texts / "held_out")
+    )
+    assert (len(training), len(held_out)) == (28018, 982)
+    assert Counter(training) + Counter(held_out) == Counter(whole)
+    assert not {source for source, _ in training} & {source for source, _ in held_out}
+    table = pandas.read_csv(workflow.directory / "results/table1.tsv", sep="\t").set_index(["system", "test_set"])
+    segments = {"dev": 1014, "held_out": 982, "test_2016_flickr": 1000, "test_2017_flickr": 1000, "flickr": 2000}
+    assert table["segments"]["rnn"].to_dict() == segments
+    assert table["paper_bleu"]["rnn"].dropna().to_dict() == {"dev": 31.2} | dict.fromkeys(list(segments)[1:4], 33.87)
+    printed = [line for line in done.stdout.splitlines() if line.startswith(("dev: ", "held_out: "))]
+    assert printed == [
+        "dev: 1,014 segments, 1 run; paper: on WMT 2014", "held_out: 982 segments, 1 run; paper: on WMT 2014"
+    ]  # fmt: skip
 
 
 def test_tuned_systems_translate_raw_text_as_the_workflow_did(finished, tmp_path):

@@ -59,7 +59,7 @@ rule unpack:
 
 rule separate:
     input:
-        lambda w: texts.corpora[w.corpus].file.path,
+        lambda w: texts.corpora[w.corpus].separated.paths,
     output:
         source=f"results/corpus/separated/{{corpus}}.{SOURCE}.gz",
         target=f"results/corpus/separated/{{corpus}}.{TARGET}.gz",
@@ -73,7 +73,7 @@ rule separate:
         runtime=minutes(15, 0.05),
     params:
         version=version("corpus", "separate"),
-        parts=lambda w: texts.corpora[w.corpus].file.options(),
+        parts=lambda w: texts.corpora[w.corpus].separated.options(),
     shell:
         "rnnsmt corpus separate --bitext {input:q} {params.parts} "
         f"--source-lang {SOURCE} --target-lang {TARGET} "

@@ -153,7 +153,7 @@ rule table1:
         version=version("evaluation", "table"),
         sets=in_order(SETS),
         joint=JOINT,
-        paper=switch("paper", texts.are_of_the_paper),
+        paper=switch("paper", config["evaluation"]["paper"]),
         features=systems.table_features(config["compare"]),
         trainings=len(TRAININGS),
         title="Table 1: BLEU",

@@ -76,17 +76,20 @@ def by_preset(package, demo, small, paper):
 def search_megabytes(base, slope, neural):
     """Return mem_mb of a search: base + slope × MB of input, and more for every network that it queries.
 
-    neural: base and slope of the n-grams of a network by MB of source text, up to the limit of the search. A job has the
-    networks of all trainings (input.network), and a tuning run queries one of them. The first layer of the joint model is
-    computed for every word of both vocabularies; that of the CSLM is part of ``neural``.
+    neural: base and slope of the n-grams of a network by MB of source text, for up to 100 cells per stack; the number of
+    n-grams grows with search.cslm_cells, up to the limit of the search. A job has the networks of all trainings
+    (input.network), and a tuning run queries one of them. The first layer of the joint model is computed for every word of
+    both vocabularies; that of the CSLM is part of ``neural``.
     """
+    base_of_ngrams, slope_of_ngrams = neural
+    slope_of_ngrams *= max(config["search"]["cslm_cells"] / 100, 1)
 
     def memory(wildcards, input, attempt):
         sources = {input.source} if isinstance(input.source, str) else set(input.source)
         text = sum(mb for path, mb in zip(input, input.size_files_mb) if path in sources)
         needed = base + slope * input.size_mb
         for name in {Path(model).parent.parent.name for model in input.network}:
-            needed += min(neural[0] + neural[1] * text, MOST_NEURAL_MEGABYTES) + CUDA_MB
+            needed += min(base_of_ngrams + slope_of_ngrams * text, MOST_NEURAL_MEGABYTES) + CUDA_MB
             if name == "nnjm":
                 settings = preset_with(NNJM_PRESETS[config["nnjm"]["preset"]], config["nnjm"]["settings"])
                 words = config["rnn"]["vocab_size"] + 1  # and </s>

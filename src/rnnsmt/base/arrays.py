@@ -5,6 +5,7 @@ import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -12,6 +13,9 @@ from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
 from rnnsmt.base.io import InputError, atomic_path
+
+_DAMAGED = (EOFError, ValueError, TypeError, OverflowError, MemoryError, RecursionError, SyntaxError, TokenError)
+"""Exceptions of numpy for a file with a damaged header, which it parses as Python."""
 
 
 def read_array(path: str | Path, kind: type[np.generic], remedy: str) -> NDArray[Any]:
@@ -22,10 +26,10 @@ def read_array(path: str | Path, kind: type[np.generic], remedy: str) -> NDArray
         remedy: advice at the end of the error message.
     """
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = npy.open_memmap(path, "r")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; {remedy}") from None
-    except (EOFError, ValueError):
+    except _DAMAGED:
         raise InputError(f"{path}: not a complete .npy file; {remedy}") from None
     if not np.issubdtype(array.dtype, kind) or not array.dtype.isnative or array.ndim != 1:
         raise InputError(

@@ -1,21 +1,376 @@
-"""Command-line options made from the fields of pydantic dataclasses, and messages for values that a field rejects.
+"""Values that are set by users: their types, bounds and descriptions, declared once in an annotation.
 
-A field declares type, bounds, default and help text once (``rnnsmt.config.sections``, the settings of the networks); a
-command adds the option with ``add_fields``. ``checked`` validates settings that did not come from a command line.
+``Annotated[int, Field("order of the n-grams", ge=2, le=10)]`` declares a setting of the configuration, a setting of a
+network or an argument of an operation. From it follow the check of a value (``valid``), the option of a command
+(``add_option``), and, because pydantic understands ``Field`` too, the check of a whole configuration and its JSON
+schema. pydantic is imported only for the latter two, so that the help of a command appears quickly.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
-from types import NoneType
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
-
-from pydantic import TypeAdapter, ValidationError
-from pydantic.fields import FieldInfo
+import dataclasses
+import functools
+import operator
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from math import isfinite
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.options import option
+from rnnsmt.base.options import MAX_INT, option
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 Settings = TypeVar("Settings")
+
+_BOUNDS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "ge": ("at least", operator.ge),
+    "gt": ("greater than", operator.gt),
+    "le": ("at most", operator.le),
+    "lt": ("less than", operator.lt),
+}
+
+_METAVARS = {int: "N", float: "X"}
+
+
+class Group(Protocol):
+    """Several options of a command that make one argument of a function."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options."""
+
+    def value(self, namespace: argparse.Namespace) -> object:
+        """Return the argument for parsed options."""
+
+
+@dataclass(frozen=True, repr=False)
+class Field:
+    """Description and bounds of a value, as metadata of its annotation.
+
+    Attributes:
+        description: meaning of the value, one sentence without a period.
+        ge, gt, le, lt: bounds of a number: at least, greater than, at most, less than. Integers without ``le`` are at
+            most ``MAX_INT``.
+        min_length, max_length: bounds of the length of a string or list.
+        pattern: regular expression that a string must match.
+        demo: value for the demo corpus, if the setting may be ``auto`` in a configuration.
+        metavar: placeholder in the help of a command; several for an option with several values.
+        parse: function for the text of the option, if the type of the value does not determine it; it raises
+            ``ValueError`` with a message such as ``must be K/N``.
+        expected: what the value must be, for messages, if the types alone do not say it.
+        check: function that raises ``ValueError`` for a wrong value.
+        path: whether the value is a path: ``input``, ``output`` (a file) or ``directory`` (of outputs).
+        several: whether the option takes several values, of which the function gets the list of paths.
+        required: whether the command requires the option although the function has a default.
+        group: several options of a command that make one value, for example the settings of a network.
+    """
+
+    description: str = ""
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str | None = None
+    demo: Any = None
+    metavar: str | tuple[str, ...] | None = None
+    parse: Callable[[str], Any] | None = None
+    expected: str = ""
+    check: Callable[[Any], object] | None = None
+    path: Literal["", "input", "output", "directory"] = ""
+    several: bool = False
+    required: bool = False
+    group: "Group | None" = None
+
+    __is_annotated_types_grouped_metadata__: ClassVar[Literal[True]] = True
+
+    def __repr__(self) -> str:
+        """Return the bounds, for the signature in ``help`` of Python."""
+        bounds = {name: getattr(self, name) for name in (*_BOUNDS, "min_length", "max_length", "pattern")}
+        return f"Field({', '.join(f'{name}={value!r}' for name, value in bounds.items() if value is not None)})"
+
+    def __iter__(self) -> Iterator[object]:
+        """Yield the same description and bounds for pydantic, which expands metadata of this kind."""
+        from pydantic import AfterValidator
+        from pydantic import Field as Expanded
+
+        bounds = {name: getattr(self, name) for name in (*_BOUNDS, "min_length", "max_length", "pattern")}
+        extra = None if self.demo is None else {"demo": self.demo}
+        yield Expanded(description=self.description or None, json_schema_extra=extra, **bounds)
+        if self.check is not None:
+            check = self.check
+            yield AfterValidator(lambda value: (check(value), value)[1])
+
+    def over(self, other: "Field") -> "Field":
+        """Return this field with the values of another one where this one has none."""
+        given = {name: value for name, value in vars(self).items() if value != getattr(Field, name)}
+        return dataclasses.replace(other, **given)
+
+    def refuse(self, value: Any) -> None:
+        """Check the bounds of a value.
+
+        Raises:
+            ValueError: it is out of bounds, as a message such as ``must be at least 2``.
+        """
+        for name, (words, holds) in _BOUNDS.items():
+            bound = getattr(self, name)
+            if bound is not None and not holds(value, bound):
+                raise ValueError(f"must be {words} {bound}")
+        unit = "characters" if isinstance(value, str) else "items"
+        if self.min_length is not None and len(value) < self.min_length:
+            raise ValueError(f"must have at least {self.min_length} {unit}")
+        if self.max_length is not None and len(value) > self.max_length:
+            raise ValueError(f"must have at most {self.max_length} {unit}")
+        if self.pattern is not None and not re.search(self.pattern, value):
+            raise ValueError(f"must match {self.pattern}")
+        if self.check is not None:
+            self.check(value)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A declared value: a field of a dataclass, or an argument of a function.
+
+    Attributes:
+        annotation: the type, without the field and without None.
+        field: description and bounds.
+        optional: whether the value may be None.
+        default: the default; ``MISSING`` if there is none.
+    """
+
+    annotation: Any
+    field: Field
+    optional: bool
+    default: Any
+
+    @classmethod
+    def of(cls, annotation: Any, default: Any = MISSING) -> "Setting":
+        """Return the setting of an annotation such as ``Annotated[int, Field(...)] | None``."""
+        kind, field = described(annotation)
+        optional = False
+        if get_origin(kind) in (Union, UnionType) and NoneType in get_args(kind):
+            optional, rest = True, [part for part in get_args(kind) if part is not NoneType]
+            kind, inner = described(functools.reduce(operator.or_, rest))
+            field = field.over(inner)
+        return cls(kind, field, optional, default)
+
+    @property
+    def required(self) -> bool:
+        """Return whether there is no default."""
+        return self.default is MISSING
+
+    @property
+    def path(self) -> str:
+        """Return the kind of path that the value is, or the items of a list are; empty: none."""
+        items = get_args(self.annotation) if get_origin(self.annotation) in (list, tuple, Sequence) else ()
+        return self.field.path or (described(items[0])[1].path if items else "")
+
+    def with_description(self, description: str) -> "Setting":
+        """Return the setting with another description, unless it is empty."""
+        return dataclasses.replace(self, field=Field(description).over(self.field))
+
+    def valid(self, value: Any, text: bool = False) -> Any:
+        """Check a value as the function ``valid``."""
+        return value if value is None and self.optional else valid(Annotated[self.annotation, self.field], value, text)
+
+
+def described(annotation: Any) -> tuple[Any, Field]:
+    """Return the type of an annotation, and its field; an outer field has precedence over an inner one."""
+    if get_origin(annotation) is not Annotated:
+        return annotation, Field()
+    kind, *metadata = get_args(annotation)
+    field = Field()
+    for part in metadata:
+        if isinstance(part, Field):
+            field = part.over(field)
+    return kind, field
+
+
+def fields_of(owner: Any) -> dict[str, Setting]:
+    """Return the fields of a dataclass by name."""
+    hints = get_type_hints(owner, include_extras=True)
+    return {
+        field.name: Setting.of(
+            hints[field.name], field.default if field.default_factory is MISSING else field.default_factory()
+        )
+        for field in dataclasses.fields(owner)
+    }
+
+
+def valid(annotation: Any, value: Any, text: bool = False) -> Any:
+    """Check a value, and return it with the type of its annotation.
+
+    Args:
+        annotation: a number, string, path, ``Literal``, list, tuple or iterable, or alternatives of them, with fields.
+        value: the value; an iterable is not read.
+        text: whether strings are the text of numbers.
+
+    Raises:
+        ValueError: the value is refused, as a message such as ``must be at least 2``.
+    """
+    kind, field = described(annotation)
+    if text and field.parse is not None:
+        value = field.parse(value)
+    else:
+        try:
+            value = _converted(kind, value, text)
+        except ValueError as error:
+            raise ValueError(f"must be {field.expected}" if field.expected else str(error)) from None
+        if kind is int and field.le is None:
+            field = dataclasses.replace(field, le=MAX_INT)
+    if value is not None:
+        field.refuse(value)
+    return value
+
+
+def _converted(kind: Any, value: Any, text: bool) -> Any:
+    """Return a value with the given type, or raise ``ValueError``; bounds of items and alternatives are checked."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _one_of(parts, value, text)
+    if origin is Literal:
+        if value in parts:
+            return value
+        raise ValueError(f"must be {_listed(parts)}")
+    if origin in (list, tuple, Sequence):
+        if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
+            raise ValueError("must be a list")
+        items = list(value)
+        if origin is tuple and parts[-1] is not ...:
+            if len(items) != len(parts):
+                raise ValueError(f"must have {len(parts)} items")
+            return tuple(valid(part, item, text) for part, item in zip(parts, items, strict=True))
+        return (tuple if origin is tuple else list)(valid(parts[0], item, text) for item in items)
+    return _scalar(origin or kind, value, text)
+
+
+def _one_of(alternatives: Collection[Any], value: Any, text: bool) -> Any:
+    messages = []
+    for alternative in alternatives:
+        try:
+            return valid(alternative, value, text)
+        except ValueError as error:
+            messages.append(str(error))
+    said = dict.fromkeys(message.removeprefix("must be ") for message in messages)
+    raise ValueError(f"must be {' or '.join(said)}")
+
+
+def _scalar(kind: Any, value: Any, text: bool) -> Any:
+    """Return a number, string, path or other object of the given type, or raise ``ValueError``."""
+    numeric = not isinstance(value, bool)
+    if kind is int:
+        with_digits = text and re.fullmatch(r"\s*[+-]?\d+\s*", value)
+        if with_digits or (numeric and isinstance(value, Integral)):
+            return int(value)
+        raise ValueError("must be an integer")
+    if kind is float:
+        try:
+            number = float(value) if text or (numeric and isinstance(value, Real)) else None
+        except ValueError:
+            number = None
+        if number is None:
+            raise ValueError("must be a number")
+        if not isfinite(number):
+            raise ValueError("must be a finite number")
+        return number
+    if kind is Any or (
+        isinstance(kind, type) and isinstance(value, kind) and not isinstance(value, (bytes, bytearray))
+    ):
+        return value
+    names = {str: "a string", Path: "a path", bool: "True or False", NoneType: "None"}
+    raise ValueError(f"must be {names.get(kind) or kind.__name__}")
+
+
+def _listed(words: Sequence[object]) -> str:
+    """Return ``a, b or c``."""
+    texts = [str(word) for word in words]
+    return " or ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
+def add_fields(parser: argparse._ActionsContainer, owner: type, *names: str, **changes: Any) -> None:
+    """Add the options of fields of a dataclass: ``learning_rate`` is ``--learning-rate``.
+
+    Args:
+        parser: parser or group of options.
+        owner: the dataclass.
+        names: names of the fields.
+        changes: arguments of ``add_argument`` that replace those of the field.
+    """
+    for name in names:
+        add_option(parser, name, fields_of(owner)[name], **changes)
+
+
+def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, **changes: Any) -> None:
+    """Add the option of a setting, with its type, bounds, choices, default and help text.
+
+    A truth value is a switch: ``--explain`` if its default is False, ``--no-escape`` if it is True. A list takes one or
+    more values, a list of lists is an option that may be repeated.
+
+    Args:
+        parser: parser or group of options.
+        name: name of the field or argument.
+        setting: its declaration.
+        changes: arguments of ``add_argument`` that replace those of the setting.
+    """
+    kind, field = setting.annotation, setting.field
+    names = [option(name)]
+    rest: dict[str, Any] = {"default": None if setting.required else setting.default}
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind is bool:
+        rest["action"] = "store_false" if setting.default else "store_true"
+        names = [option(f"no_{name}")] if setting.default else names
+        rest["dest"] = name
+    elif origin is Literal:
+        rest["choices"] = parts
+    elif field.several:
+        rest |= {"nargs": "+", "type": Path, "metavar": field.metavar}
+    elif origin in (list, tuple, Sequence):
+        item = parts[0]
+        rest["nargs"] = "+" if origin is not tuple or parts[-1] is ... else len(parts)
+        if get_origin(described(item)[0]) in (list, Sequence):
+            rest["action"], item = "append", get_args(described(item)[0])[0]
+        rest |= {"type": _parser(item), "metavar": field.metavar or _metavar(item)}
+    else:
+        rest |= {"type": _parser(Annotated[kind, field]), "metavar": field.metavar or _metavar(kind)}
+    if setting.required or field.required:
+        rest["required"] = True
+    parser.add_argument(*names, **{"help": field.description.replace("%", "%%")} | rest | changes)
+
+
+def _metavar(annotation: Any) -> Any:
+    """Return the placeholder of a value, if its type or its field determines it."""
+    kind, field = described(annotation)
+    return field.metavar or _METAVARS.get(kind)
+
+
+def _parser(annotation: Any) -> Callable[[str], Any]:
+    """Return the function that argparse calls with the text of an option."""
+
+    def parse(text: str) -> Any:
+        try:
+            return valid(annotation, text, text=True)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text}: {error}") from None
+
+    return parse
+
 
 _MESSAGES = {
     "greater_than": "must be greater than {gt:g}",
@@ -58,14 +413,10 @@ def message(error: Mapping[str, Any]) -> str:
     return f"must be {kind}" if kind else str(error["msg"])
 
 
-def fields_of(owner: type) -> dict[str, FieldInfo]:
-    """Return the fields of a pydantic dataclass by name."""
-    fields: dict[str, FieldInfo] = owner.__pydantic_fields__  # type: ignore[attr-defined]
-    return fields
-
-
 def checked(owner: type[Settings], values: Mapping[str, Any]) -> Settings:
-    """Return settings with these values, converted to the types of the fields."""
+    """Return settings with these values, converted to the types of the fields, of a dataclass of pydantic."""
+    from pydantic import ValidationError
+
     try:
         return owner(**values)
     except ValidationError as error:
@@ -73,47 +424,7 @@ def checked(owner: type[Settings], values: Mapping[str, Any]) -> Settings:
         raise InputError(f"{option(name)} {value}: {text}" if name else text) from None
 
 
-def mistakes(error: ValidationError) -> Iterator[tuple[str, str, Any]]:
+def mistakes(error: "ValidationError") -> Iterator[tuple[str, str, Any]]:
     """Yield name, message and value of every wrong value; the name is empty for values that cannot be combined."""
     for wrong in error.errors():
         yield str(wrong["loc"][0]) if wrong["loc"] else "", message(wrong), wrong["input"]
-
-
-def add_fields(parser: argparse._ActionsContainer, owner: type, *names: str, **changes: Any) -> None:
-    """Add the options of fields of a pydantic dataclass, with their types, bounds, choices, defaults and help texts.
-
-    Args:
-        parser: parser or group of options.
-        owner: the dataclass.
-        names: names of the fields; the option of ``learning_rate`` is ``--learning-rate``.
-        changes: arguments of ``add_argument`` that replace those of the field.
-    """
-    for name in names:
-        info = fields_of(owner)[name]
-        kind: Any = info.annotation
-        rest: dict[str, Any] = {}
-        if len(some := [part for part in get_args(kind) if part is not NoneType]) == 1 and NoneType in get_args(kind):
-            (kind,) = some
-        if get_origin(kind) is Literal:
-            rest = {"choices": get_args(kind)}
-        elif get_origin(kind) is list:
-            (kind,) = get_args(kind)
-            rest = {"nargs": "+", "type": _parser(Annotated[kind, None]), "metavar": "N"}
-        else:
-            metavar = {int: "N", float: "X"}.get(kind)
-            rest = {"type": _parser(Annotated[kind, *info.metadata]), "metavar": metavar}
-        default = info.get_default(call_default_factory=True)
-        text = (info.description or "").replace("%", "%%")
-        parser.add_argument(option(name), **{"default": default, "help": text} | rest | changes)
-
-
-def _parser(annotation: Any) -> Callable[[str], Any]:
-    """Return the function that argparse calls with the text of an option."""
-
-    def parse(text: str) -> Any:
-        try:
-            return TypeAdapter(annotation).validate_python(text)
-        except ValidationError as error:
-            raise argparse.ArgumentTypeError(f"{text}: {message(error.errors()[0])}") from None
-
-    return parse

@@ -674,6 +674,9 @@ def read_json(path: str | Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}, line {error.lineno}: not valid JSON ({error.msg}); remove the file and run the command again"
-        ) from None
+        where, what = f"{path}, line {error.lineno}", error.msg
+    except RecursionError:
+        where, what = f"{path}", "nested too deeply"
+    except ValueError:  # int() has a limit
+        where, what = f"{path}", "a number has too many digits"
+    raise InputError(f"{where}: not valid JSON ({what}); remove the file and run the command again")

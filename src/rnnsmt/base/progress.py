@@ -3,7 +3,7 @@
 import resource
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -77,7 +77,7 @@ class StageClock:
         self.name = name
         self.started = time.monotonic()
 
-    def finish(self, figures: dict[str, object]) -> None:
+    def finish(self, figures: Mapping[str, object]) -> None:
         """Print the figures of the stage, its seconds and its peak memory in MB as one line on stderr."""
         itself, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = itself.ru_utime + itself.ru_stime + children.ru_utime + children.ru_stime

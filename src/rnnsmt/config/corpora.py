@@ -26,7 +26,7 @@ from rnnsmt.config.languages import (
 )
 
 SEPARATED = "results/corpus/separated"
-"""Directory of the sides of corpora that are one file."""
+"""Directory of the sides of corpora that are one file, or lines of a corpus."""
 
 DEFAULT_LANGUAGES = ("en", "fr")
 """Languages of source and target of a configuration without ``languages``: those of the paper and the demo corpus."""
@@ -39,16 +39,26 @@ DEMO_DIRECTORY = "results/demo/"
 
 
 @dataclass(frozen=True)
-class BothSides:
-    """A file with both sides of a corpus: a zip archive, TMX or TSV, read by ``rnnsmt corpus separate``."""
+class Separated:
+    """What ``rnnsmt corpus separate`` reads, and what it selects.
 
-    path: str
-    columns: tuple[int, int] | None
-    members: tuple[str, str] | None
+    Attributes:
+        paths: a file with both sides (zip archive, TMX or TSV), or the files of source and target.
+        columns, members: places of source and target in a file with both sides; None: the default.
+        lines: numbers of the lines of a set that is held out of training text; empty: all lines.
+        without_lines: numbers of the lines of training text that are held out.
+    """
+
+    paths: tuple[str, ...]
+    columns: tuple[int, int] | None = None
+    members: tuple[str, str] | None = None
+    lines: tuple[int, ...] = ()
+    without_lines: tuple[int, ...] = ()
 
     def options(self) -> str:
-        """Return the options of ``rnnsmt corpus separate`` that select the sides."""
-        options = (("--columns", self.columns), ("--members", self.members))
+        """Return the options of ``rnnsmt corpus separate`` that select sides and lines."""
+        names = ("columns", "members", "lines", "without_lines")
+        options = ((f"--{name.replace('_', '-')}", getattr(self, name)) for name in names)
         return " ".join(f"{name} {shlex.join(map(str, values))}" for name, values in options if values)
 
 
@@ -56,7 +66,7 @@ class BothSides:
 class Corpus:
     """One entry of ``corpora``: name, role, files (None for a missing side) and selection settings.
 
-    If the corpus is one ``file`` with both sides, ``source`` and ``target`` are the files that they are written to.
+    If the corpus is ``separated`` from other files, ``source`` and ``target`` are the files that are written.
     """
 
     name: str
@@ -65,7 +75,7 @@ class Corpus:
     target: str
     reference: str | None
     """Raw text of the target side, if sacreBLEU's reference is not created from ``target``."""
-    file: BothSides | None
+    separated: Separated | None
     in_domain: bool
     keep: str | float | None
     check: bool
@@ -83,15 +93,17 @@ def corpora_of(config: Mapping[str, Any]) -> list[Corpus]:
 
 def _corpus(entry: Mapping[str, Any], config: Mapping[str, Any]) -> Corpus:
     """Return one corpus, with its files in ``data_dir``; other files are downloaded if the entry has ``download``."""
+    held_out = entry.get("held_out")
+    given = entry if held_out is None else {one["name"]: one for one in config["corpora"]}[held_out["corpus"]]
     directory: str | None = config["data_dir"]
     downloads: dict[str, Any] = {}
     members: dict[str, tuple[str, str]] = {}
 
     def place(side: str) -> str | None:
-        if side not in entry:
+        if side not in given:
             return None
-        fetched = entry.get("download", {}).get(side)
-        local_path = str(entry[side] if directory is None else Path(directory) / entry[side])
+        fetched = given.get("download", {}).get(side)
+        local_path = str(given[side] if directory is None else Path(directory) / given[side])
         if fetched is None or (directory is not None and Path(local_path).exists()):
             return local_path
         path = _own_path("results/downloads", fetched["url"])
@@ -102,33 +114,45 @@ def _corpus(entry: Mapping[str, Any], config: Mapping[str, Any]) -> Corpus:
         members[unpacked] = (path, fetched["member"])
         return unpacked
 
-    source, target, file = place("source"), place("target"), None
-    if (path := place("file")) is not None:
-        langs = [config["languages"][side] for side in ("source", "target")]
-        pair = files_with_prefix(path, langs)
-        if pair is not None:
-            source, target = pair
-        else:
-            columns, inside = entry.get("columns"), entry.get("members")
-            file = BothSides(
-                path,
-                None if columns is None else (columns[0], columns[1]),
-                None if inside is None else (inside["source"], inside["target"]),
-            )
-            source, target = (f"{SEPARATED}/{entry['name']}.{lang}.gz" for lang in langs)
+    source, target, file = place("source"), place("target"), place("file")
+    if file is not None and (pair := files_with_prefix(file, _languages(config))) is not None:
+        source, target, file = *pair, None
+    lines = () if held_out is None else tuple(held_out["lines"])
+    without_lines = tuple(_lines_held_out(entry["name"], config["corpora"]))
+    separated = None
+    if file is not None or lines or without_lines:
+        columns, inside = given.get("columns"), given.get("members")
+        separated = Separated(
+            (str(source), str(target)) if file is None else (file,),
+            None if columns is None else (columns[0], columns[1]),
+            None if inside is None else (inside["source"], inside["target"]),
+            lines,
+            without_lines,
+        )
+        source, target = (f"{SEPARATED}/{entry['name']}.{lang}.gz" for lang in _languages(config))
     return Corpus(
         name=entry["name"],
         role=entry["role"],
         source=source,
         target=str(target),
         reference=place("reference"),
-        file=file,
+        separated=separated,
         in_domain=is_in_domain(entry),
         keep=entry.get("keep"),
         check=entry.get("check", True),
         downloads=downloads,
         members=members,
     )
+
+
+def _languages(config: Mapping[str, Any]) -> list[str]:
+    return [config["languages"][side] for side in ("source", "target")]
+
+
+def _lines_held_out(name: str, entries: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the numbers of the lines of a corpus that are dev or test sets, in increasing order."""
+    sets = (entry["held_out"] for entry in entries if "held_out" in entry)
+    return sorted(line for held_out in sets if held_out["corpus"] == name for line in held_out["lines"])
 
 
 def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | None:
@@ -188,10 +212,16 @@ def is_in_domain(entry: Mapping[str, Any]) -> bool:
     return bool(entry.get("in_domain", entry["role"] == "dev"))
 
 
+def is_held_out(corpus: Corpus) -> bool:
+    """Return whether a corpus is a set of lines of a corpus of training text."""
+    return corpus.separated is not None and bool(corpus.separated.lines)
+
+
 def files_of(corpus: Corpus) -> list[tuple[str, str]]:
-    """Return the sides of a corpus with their files; the side of a file that contains both is ``file``."""
-    if corpus.file is not None:
-        return [("file", corpus.file.path)]
+    """Return the sides of a corpus with the files that are given; the side of a file that contains both is ``file``."""
+    if corpus.separated is not None:
+        paths = corpus.separated.paths
+        return list(zip(("source", "target") if len(paths) == 2 else ("file",), paths, strict=True))
     sides = [("source", corpus.source), ("target", corpus.target)]
     return [(side, path) for side, path in sides if path is not None]
 
@@ -202,17 +232,22 @@ def input_files(corpus: Corpus) -> list[tuple[str, str]]:
 
 
 def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
-    """Yield one line for every file that is used twice: for both sides, or for tuning or tests and another role."""
-    for number, corpus in enumerate(corpora):
+    """Yield one line for every file that is used twice: for both sides, or for tuning or tests and another role.
+
+    Sets that are held out of training text are not compared with it.
+    """
+    given = [(number, corpus) for number, corpus in enumerate(corpora) if not is_held_out(corpus)]
+    for place, (number, corpus) in enumerate(given):
         where = f"corpora[{number}] ({corpus.name})"
-        if corpus.source is not None and _same_file(corpus.source, corpus.target):
-            yield f"{where}: source and target are the same text, {corpus.target}"
+        sides = dict(files_of(corpus))
+        if "source" in sides and _same_file(sides["source"], sides["target"]):
+            yield f"{where}: source and target are the same text, {sides['target']}"
             continue
-        for earlier in corpora[:number]:
+        for _, earlier in given[:place]:
             if earlier.role == corpus.role or not {earlier.role, corpus.role} & {"dev", "test"}:
                 continue
             others = dict(files_of(earlier))
-            for side, path in files_of(corpus):
+            for side, path in sides.items():
                 if side in others and _same_file(path, others[side]):
                     text = "text" if side == "file" else f"{side} text"
                     yield (
@@ -274,7 +309,7 @@ def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -
         if warning := code_warning(languages[side]):
             yield f"languages.{side}: {warning}"
     for number, corpus in enumerate(corpora):
-        if corpus.file is not None:
+        if corpus.separated is not None and len(corpus.separated.paths) == 1:
             continue
         if warning := suffix_warning(files_of(corpus), languages):
             yield f"corpora[{number}] ({corpus.name}): {warning}"

@@ -4,8 +4,7 @@ from dataclasses import field
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
-
+from rnnsmt.base.fields import Field
 from rnnsmt.config.declaration import section
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
@@ -16,15 +15,14 @@ Fraction = Annotated[float, Field(gt=0, le=1)]
 Path = Annotated[str, Field(min_length=1)]
 
 
-def _url(text: str) -> str:
+def _url(text: str) -> None:
     try:
         urlsplit(text)
     except ValueError:  # for example http://[
         raise ValueError("must be a URL") from None
-    return text
 
 
-Url = Annotated[str, AfterValidator(_url)]
+Url = Annotated[str, Field(check=_url)]
 
 
 @section
@@ -61,6 +59,16 @@ class Members:
 
 
 @section
+class HeldOut:
+    """Lines of a corpus of training text that are a dev or test set. They are left out of the training text."""
+
+    corpus: Annotated[Name, Field(description="name of the corpus of role bitext")]
+    lines: Annotated[
+        list[Annotated[int, Field(ge=1)]], Field(min_length=1, description="numbers of the lines, from 1 on")
+    ]
+
+
+@section
 class CorpusEntry:
     """A corpus. File paths are relative to ``data_dir``."""
 
@@ -79,6 +87,13 @@ class CorpusEntry:
         Field(
             description="instead of source and target, a file with both sides: a zip archive (OPUS), TMX, TSV, or the "
             "prefix of two files (Moses)"
+        ),
+    ] = None
+    held_out: Annotated[
+        HeldOut | None,
+        Field(
+            description="instead of source and target, for dev and test: {corpus: NAME, lines: [N, ...]}, lines of a "
+            "corpus of training text, which are left out of the training text"
         ),
     ] = None
     columns: Annotated[

@@ -12,12 +12,16 @@ from rnnsmt.config.features import BY_NAME, CSLM, NNJM, features_of, named_featu
 from rnnsmt.config.languages import code_mistake
 from rnnsmt.config.messages import hint
 
+FILE_KEYS = ("source", "target", "file", "columns", "members", "reference", "download")
+"""Keys of an entry of ``corpora`` that describe its files."""
+
 
 def cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for every contradiction between settings of a configuration with valid values."""
     yield from _check_corpora(config["corpora"])
+    yield from (held_out_mistakes := list(_check_held_out(config["corpora"])))
     yield from _check_selection(config)
-    yield from _check_joint(config)
+    yield from _check_evaluation(config)
     seeds, runs = config["networks"]["seeds"], config["tuning"]["runs"]
     if runs % seeds:
         yield f"networks.seeds: {seeds}, but tuning.runs is {runs}; tuning.runs must be a multiple of networks.seeds"
@@ -33,7 +37,7 @@ def cross_checks(config: Mapping[str, Any]) -> Iterator[str]:
     directory = config["data_dir"]
     if directory is not None and not Path(directory).is_dir():
         yield f"data_dir: {directory} is not a directory (the base of relative paths is {Path.cwd()})"
-    else:
+    elif not held_out_mistakes:
         yield from file_mistakes(corpora_of(config))
 
 
@@ -142,6 +146,8 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
         role = entry["role"]
         if "file" in entry:
             yield from _check_both_sides(where, entry)
+        elif "held_out" in entry:
+            pass
         elif "target" not in entry:
             yield f"{where}: target is missing; specify source and target, or file (one file with both)"
         elif role != "mono" and "source" not in entry:
@@ -162,6 +168,26 @@ def _check_corpora(entries: list[Mapping[str, Any]]) -> Iterator[str]:
     for role in ("bitext", "dev", "test"):
         if not roles[role]:
             yield f"corpora: at least one corpus of role {role} is required"
+
+
+def _check_held_out(entries: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Check the sets that are lines of training text: they have no files, and no line twice."""
+    training = [entry["name"] for entry in entries if entry["role"] == "bitext"]
+    seen: Counter[tuple[str, int]] = Counter()
+    for number, entry in enumerate(entries):
+        if "held_out" not in entry:
+            continue
+        where, name = f"corpora[{number}] ({entry['name']})", entry["held_out"]["corpus"]
+        if entry["role"] not in ("dev", "test"):
+            yield f"{where}: held_out is allowed for roles dev and test only; remove it from a corpus of role bitext"
+        if name not in training:
+            yield f"{where}: held_out.corpus: no corpus {name} of role bitext; {hint(name, training)}"
+        if own := [key for key in FILE_KEYS if key in entry]:
+            yield f"{where}: held_out cannot be combined with {' and '.join(own)}; the files are those of {name}"
+        seen.update((name, line) for line in entry["held_out"]["lines"])
+    for (name, line), times in seen.items():
+        if times > 1:
+            yield f"corpora: line {line} of {name} is held out {times} times; remove it from held_out.lines"
 
 
 def _check_keys_of_role(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
@@ -205,8 +231,11 @@ def _check_selection(config: Mapping[str, Any]) -> Iterator[str]:
             yield f"selection.{kind}: no corpus with {sides} is in-domain; set in_domain: true for one, or fraction 1"
 
 
-def _check_joint(config: Mapping[str, Any]) -> Iterator[str]:
+def _check_evaluation(config: Mapping[str, Any]) -> Iterator[str]:
     tests = [entry["name"] for entry in config["corpora"] if entry["role"] == "test"]
+    languages = (config["languages"]["source"], config["languages"]["target"])
+    if config["evaluation"]["paper"] and languages != ("en", "fr"):
+        yield f"evaluation.paper: the published results are for en and fr, not {' and '.join(languages)}; remove it"
     for joint, parts in config["evaluation"]["joint"].items():
         if joint in tests or joint == "dev":
             yield f"evaluation.joint.{joint}: is already the name of a test set"

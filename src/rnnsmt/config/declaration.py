@@ -1,20 +1,20 @@
 """How a section of the configuration is declared."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
 
-from pydantic import ConfigDict, Field
-from pydantic.dataclasses import dataclass
+from rnnsmt.base.fields import Field
 
 Class = TypeVar("Class")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def section(cls: type[Class]) -> type[Class]:
-    """Make a class of settings: unknown keys and wrong values are refused."""
-    return dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False), kw_only=True)(cls)  # type: ignore[return-value]
+    """Make a class of settings; ``rnnsmt.config.validation`` refuses unknown keys and wrong values."""
+    cls.__pydantic_config__ = {"extra": "forbid", "allow_inf_nan": False}  # type: ignore[attr-defined]
+    return dataclass(frozen=True, kw_only=True)(cls)
 
 
-def auto(description: str, demo: int | str, **bounds: Any) -> Any:
+def auto(description: str, demo: int | str, **bounds: Any) -> Field:
     """Return the description of a field with another value for the demo corpus."""
-    return Field(description=description, json_schema_extra={"demo": demo}, **bounds)
+    return Field(description, demo=demo, **bounds)

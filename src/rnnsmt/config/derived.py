@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rnnsmt.config.corpora import DEMO_DIRECTORY, corpora_of
+from rnnsmt.config.corpora import DEMO_DIRECTORY, corpora_of, files_of
 
 PARTS = ("alignment", "training", "tuning", "decoding")
 """Parts of the pipeline that ``engine`` can assign to Moses."""
@@ -24,7 +24,8 @@ def kept_whole(keep: str | float | None, default: str | float | Mapping[str, flo
 
 def is_demo_corpus(config: Mapping[str, Any]) -> bool:
     """Return whether the parallel text of a configuration is the demo corpus."""
-    return all(corpus.target.startswith(DEMO_DIRECTORY) for corpus in corpora_of(config) if corpus.role == "bitext")
+    training = (corpus for corpus in corpora_of(config) if corpus.role == "bitext")
+    return all(path.startswith(DEMO_DIRECTORY) for corpus in training for _, path in files_of(corpus))
 
 
 def parts_of_moses(config: Mapping[str, Any]) -> list[str]:

@@ -105,7 +105,7 @@ def _keys(place: Sequence[str | int]) -> list[str]:
 def _is_auto(place: Sequence[str | int]) -> bool:
     """Return whether a setting may be ``auto``."""
     owner, key = _annotation(place[:-1]), str(place[-1])
-    return isinstance(owner, type) and key in _keys(place[:-1]) and bool(fields_of(owner)[key].json_schema_extra)
+    return isinstance(owner, type) and key in _keys(place[:-1]) and fields_of(owner)[key].field.demo is not None
 
 
 def _annotation(place: Sequence[str | int]) -> Any:

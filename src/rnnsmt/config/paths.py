@@ -76,15 +76,6 @@ class Texts:
         """Return the archive that contains an unpacked file, and the path inside it."""
         return self._members[f"results/unpacked/{key}/{file}"]
 
-    @property
-    def are_of_the_paper(self) -> bool:
-        """Return whether dev and test sets are those of the paper, by their names, in English and French.
-
-        Only in this case are the published figures comparable with those of a run.
-        """
-        languages = (self.source, self.target) == ("en", "fr")
-        return languages and self.test == ["newstest2014"] and set(self.dev) == {"newstest2012", "newstest2013"}
-
     def raw_files(self) -> list[str]:
         """Return the files of all corpora as they were given or downloaded: one for each side, or one with both."""
         return [path for corpus in self.corpora.values() for _, path in input_files(corpus)]

@@ -9,11 +9,11 @@ other value for the demo corpus and for ``quick: true``, which should run in min
 selects between them. The settings of a corpus are in ``corpus_entry.py``.
 """
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
+from rnnsmt.base.fields import Field
 from rnnsmt.config.corpus_entry import CorpusEntry, Fraction, Name
 from rnnsmt.config.declaration import auto, section
 from rnnsmt.config.features import UnknownScore
@@ -150,22 +150,29 @@ class Phrases:
     ] = "kneser-ney"
 
 
+Order = Annotated[int, Field(ge=2, le=10, description="order of the n-grams")]
+
+Estimator = Annotated[
+    Literal["auto", "lmplz", "builtin"],
+    Field(description="program that estimates the model; auto: KenLM's lmplz if it is on PATH, else builtin"),
+]
+
+Pruning = Annotated[
+    Sequence[Annotated[int, Field(ge=0)]],
+    Field(
+        description="pruning thresholds by order, starting with unigrams: n-grams with at most this count are "
+        "removed; the last threshold also applies to all higher orders; thresholds must not decrease"
+    ),
+]
+
+
 @section
 class Lm:
     """The n-gram language model."""
 
-    order: Annotated[int, Field(ge=2, le=10, description="order of the n-grams")] = 5
-    estimator: Annotated[
-        Literal["auto", "lmplz", "builtin"],
-        Field(description="program that estimates the model; auto: KenLM's lmplz if it is on PATH, else builtin"),
-    ] = "auto"
-    prune: Annotated[
-        list[Annotated[int, Field(ge=0)]],
-        Field(
-            description="pruning thresholds by order, starting with unigrams: n-grams with at most this count are "
-            "removed; the last threshold also applies to all higher orders; thresholds must not decrease"
-        ),
-    ] = field(default_factory=list)
+    order: Order = 5
+    estimator: Estimator = "auto"
+    prune: Pruning = ()
 
 
 VocabSize = Annotated[
@@ -358,6 +365,12 @@ class Evaluation:
         dict[Name, list[str]],
         Field(description="additional rows for several test sets scored as one: name -> names of the test sets"),
     ] = field(default_factory=dict)
+    paper: Annotated[
+        bool,
+        Field(
+            description="whether the published results on WMT 2014 English-French are shown beside dev and test sets"
+        ),
+    ] = False
 
 
 @section

@@ -1,6 +1,7 @@
 """Reading of a configuration: types and bounds, ``auto``, contradictions. All mistakes are reported at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -25,9 +26,10 @@ class ConfigurationError(InputError):
 def demo_values() -> Iterator[tuple[str, str, object]]:
     """Yield section, key and value for the demo corpus of every setting that may be ``auto``."""
     for section, of_section in fields_of(Config).items():
-        for key, info in getattr(of_section.annotation, "__pydantic_fields__", {}).items():
-            if info.json_schema_extra:
-                yield section, key, info.json_schema_extra["demo"]
+        if is_dataclass(of_section.annotation):
+            for key, setting in fields_of(of_section.annotation).items():
+                if setting.field.demo is not None:
+                    yield section, key, setting.field.demo
 
 
 def checked_config(raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ TSV file.
 
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -48,12 +48,16 @@ class RawCorpus:
         langs: code of each side.
         columns: columns of source and target in a TSV file, 1-based.
         members: names of source and target in a zip archive; None: they are selected by their suffixes.
+        lines: numbers of the lines that are kept, from 1 on; empty: all lines.
+        without_lines: numbers of the lines that are left out.
     """
 
     paths: tuple[str, ...]
     langs: tuple[str, ...]
     columns: tuple[int, int] = (1, 2)
     members: tuple[str, str] | None = None
+    lines: Collection[int] = ()
+    without_lines: Collection[int] = ()
 
     @property
     def is_one_file(self) -> bool:
@@ -73,7 +77,19 @@ class RawCorpus:
 
         Args:
             limit: maximum number of bytes of a segment; a longer one is returned as None. None: no limit.
+
+        Raises:
+            InputError: a file cannot be read, or the corpus has fewer lines than ``lines`` or ``without_lines`` name.
         """
+        kept, left_out = frozenset(self.lines), frozenset(self.without_lines)
+        number = 0
+        for number, row in enumerate(self._all_rows(limit), 1):
+            if number not in left_out and (not kept or number in kept):
+                yield row
+        if number < (last := max(kept | left_out, default=0)):
+            raise InputError(f"{self}: has {number:,} lines, but line {last:,} is selected; is this the right file?")
+
+    def _all_rows(self, limit: int | None) -> Iterator[Row]:
         if len(self.langs) == 1:
             yield from ((segment,) for segment in read_segments(self.paths[0], limit))
         elif not self.is_one_file:

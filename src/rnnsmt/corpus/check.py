@@ -15,7 +15,7 @@ from typing import Any
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import track
-from rnnsmt.config.corpora import FEW_LINES, Corpus, files_of
+from rnnsmt.config.corpora import FEW_LINES, Corpus, Separated, files_of
 from rnnsmt.config.sections import Preprocessing
 from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.overlap import MAX_KNOWN, NgramOverlap
@@ -118,12 +118,19 @@ class CorpusCheck:
         return [by_name[corpus.name] for corpus in corpora]
 
     def _raw(self, corpus: Corpus) -> RawCorpus:
-        if (file := corpus.file) is not None:
-            return RawCorpus((file.path,), self._langs, file.columns or (1, 2), file.members)
         paths = tuple(path for _, path in files_of(corpus))
-        for path in paths:
-            refuse_columns(path)
-        return RawCorpus(paths, self._langs[-len(paths) :])
+        selected = corpus.separated or Separated(paths)
+        if len(paths) == 2 or corpus.separated is None:
+            for path in paths:
+                refuse_columns(path)
+        return RawCorpus(
+            paths,
+            self._langs[-1:] if corpus.role == "mono" else self._langs,
+            selected.columns or (1, 2),
+            selected.members,
+            selected.lines,
+            selected.without_lines,
+        )
 
     def _read(self, corpus: Corpus, findings: Findings) -> None:
         """Read a corpus once, and record its counts and problems."""

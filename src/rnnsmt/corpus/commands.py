@@ -3,6 +3,7 @@
 import argparse
 import re
 import sys
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
@@ -89,18 +90,26 @@ def unpack(args: argparse.Namespace) -> dict[str, object]:
 
 
 def separate_options(parser: argparse.ArgumentParser) -> None:
-    add_bitext(parser, required=True)
+    add_bitext(parser, required=True, pair=True)
     add_languages(parser)
     add_output_sides(parser, required=True)
+    selections = parser.add_mutually_exclusive_group()
+    for option, what in (("--lines", "the only lines that are written"), ("--without-lines", "lines to leave out")):
+        selections.add_argument(
+            option, nargs="+", type=positive, default=[], metavar="N", help=f"numbers of {what}, from 1 on"
+        )
 
 
 def separate(args: argparse.Namespace) -> dict[str, object]:
-    r"""Extract the source and target text of a zip archive, a TMX file or a TSV file to two text files.
+    r"""Extract the source and target text of a zip archive, a TMX file or a TSV file, or lines of a corpus.
 
     A zip archive, as distributed by OPUS, contains a text file for each language (NAME.en and NAME.fr), or one TMX or
     TSV file. Every translation unit of a TMX file that has both languages becomes one line; formatting codes inside
     segments are removed. TMX files whose document type declares entities are rejected, and external references in a TMX
     file are not followed. TMX and TSV files may be compressed with gzip, bzip2 or xz. The text itself is not changed.
+
+    --lines and --without-lines divide a corpus into held-out and training text; --bitext may then also be a source file
+    and a target file.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -109,7 +118,9 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
     """
     from rnnsmt.base.io import atomic_binary
 
-    corpus = raw_corpus(args, [args.bitext])
+    if len(args.bitext) > 2:
+        raise InputError(f"--bitext: {len(args.bitext)} files; specify one file with both languages, or two files")
+    corpus = replace(raw_corpus(args, args.bitext), lines=args.lines, without_lines=args.without_lines)
     lines = 0
     with atomic_binary(args.output_source) as source, atomic_binary(args.output_target) as target:
         for source_segment, target_segment in track(corpus.rows(None), "separating"):
@@ -117,7 +128,7 @@ def separate(args: argparse.Namespace) -> dict[str, object]:
             target.write((target_segment or b"") + b"\n")
             lines += 1
         if not lines:
-            raise InputError(f"{args.bitext}: contains no segments")
+            raise InputError(f"{corpus}: contains no segments")
     return {"pairs": lines}
 
 

@@ -16,16 +16,22 @@ from rnnsmt.networks import feed_forward
 from rnnsmt.networks.batches import Index, draw_held_out
 from rnnsmt.networks.data import class_counts
 from rnnsmt.networks.devices import DeviceSetup
-from rnnsmt.networks.feed_forward import TrainedNetwork
+from rnnsmt.networks.feed_forward import FeedForwardContent, TrainedNetwork
 from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams
 from rnnsmt.networks.model_file import ModelFormat
 
 FORMAT = ModelFormat("rnnsmt-cslm-2", "a CSLM", "train it again with `cslm train`")
 
 
+class CslmContent(FeedForwardContent):
+    """The metadata of a model file."""
+
+    sizes: CslmSizes
+
+
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedNetwork:
     """Read a model onto a device."""
-    return feed_forward.load_model(path, FORMAT, CslmSizes, device)
+    return feed_forward.load_model(path, FORMAT, CslmContent, device)
 
 
 def cslm_task(text: Text, settings: CslmSettings, seed: int, setup: DeviceSetup) -> FeedForwardTask:

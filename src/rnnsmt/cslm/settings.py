@@ -16,12 +16,12 @@ size are not published: Adam at a constant rate, minibatches large enough for a 
 of its 1,500 classes can be summed.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, settings
+from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, Order, Size, network_sizes, settings
 
 
-@dataclass(frozen=True)
+@network_sizes
 class CslmSizes(FeedForwardSizes):
     """Sizes of a CSLM.
 
@@ -33,11 +33,11 @@ class CslmSizes(FeedForwardSizes):
         hidden_1, hidden_2: number of units of the two rectified layers.
     """
 
-    vocabulary: int
-    order: int
-    projection: int
-    hidden_1: int
-    hidden_2: int
+    vocabulary: Size
+    order: Order
+    projection: Size
+    hidden_1: Size
+    hidden_2: Size
 
     @property
     def context(self) -> int:

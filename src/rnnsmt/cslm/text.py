@@ -34,7 +34,7 @@ class Text(IdDirectory):
     def __post_init__(self) -> None:
         ((self.words, self.offsets),) = self.sides
         (self.vocabulary,) = self.vocabularies
-        self.unknown_words: int = self.stats["distinct unknown words"]
+        self.unknown_words = self.number("distinct unknown words")
 
     def __len__(self) -> int:
         """Return the number of predicted words, including ``</s>`` of every sentence."""

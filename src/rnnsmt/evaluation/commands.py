@@ -210,8 +210,8 @@ def table_options(parser: argparse.ArgumentParser) -> None:
         "whose dev BLEU is below that of the initial weights")  # fmt: skip
     add("--paper", action="store_true", help="also show the paper's English-French results")
     add("--dev-set", nargs="+", default=["dev", "val"], metavar="NAME",
-        help="names of the dev sets, which are compared with the paper's dev results and are, if there are test sets, "
-        "only in TSV and JSON")  # fmt: skip
+        help="names of the dev sets, which are compared with the paper's dev results and, without --paper, only in TSV "
+        "and JSON if there are test sets")  # fmt: skip
 
 
 def table(args: argparse.Namespace) -> dict[str, object]:

@@ -13,11 +13,11 @@ from rnnsmt.base.io import InputError, read_json, sha256
 from rnnsmt.config.pipeline import checkout
 from rnnsmt.evaluation.scores import Scores
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.stages import STAGES
+from rnnsmt.stages import PACKAGES, stages
 
 FORMAT = "rnnsmt-provenance-1"
 
-PACKAGES = ("numpy", "numba", "torch", "ufal.kenlm", "sacremoses", "sacrebleu", "duckdb", "snakemake")
+DEPENDENCIES = ("numpy", "numba", "torch", "ufal.kenlm", "sacremoses", "sacrebleu", "duckdb", "snakemake")
 """Packages that can affect a result, and the workflow engine."""
 
 BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized"}
@@ -130,7 +130,7 @@ def network(text: str, files: Files) -> tuple[str, dict[str, Any]]:
 def software() -> dict[str, Any]:
     """Return versions of this package, its checkout, its stages, Python, and the packages it depends on."""
     packages: dict[str, str | None] = {}
-    for name in PACKAGES:
+    for name in DEPENDENCIES:
         try:
             packages[name] = version(name)
         except PackageNotFoundError:
@@ -138,7 +138,7 @@ def software() -> dict[str, Any]:
     return {
         "software": {"rnnsmt": __version__, **_checkout(), "python": platform.python_version(), "packages": packages},
         "stage_versions": {
-            f"{c} {name}": stage.version for c, stages in STAGES.items() for name, stage in stages.items()
+            f"{package} {name}": stage.version for package in PACKAGES for name, stage in stages(package).items()
         },
     }
 

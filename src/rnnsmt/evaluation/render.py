@@ -1,7 +1,7 @@
 """Table 1 for readers: Markdown, and a self-contained HTML page with a dot plot of all runs.
 
 Both have one table for each test set: BLEU, the difference to the baseline with its 95 % interval, and p. All other
-figures, and those of the dev sets, are in the TSV and JSON files.
+figures, and those of the dev sets unless they are beside published ones, are in the TSV and JSON files.
 """
 
 import re
@@ -65,8 +65,9 @@ DIFFERENCES = (
 
 PAPER_NOTE = (
     "paper: published figure for the column to its left, of Cho et al. (2014) and, for LSTMs, of Sutskever et al. "
-    "(2014), on WMT 2014 English–French, newstest2014. BLEU is comparable only between systems on the same data; the "
-    "differences indicate the gains to expect."
+    "(2014), on WMT 2014 English–French, newstest2014 (beside dev: newstest2012 and newstest2013). BLEU is comparable "
+    "only between systems on the same data; the differences indicate the gains to expect. Weights were tuned on dev, "
+    "so its differences are not evidence of a gain."
 )
 
 KIND_TITLES = {"extracted": "extraction count", "source words of a phrase": "source words per phrase"}
@@ -152,18 +153,20 @@ def contrast_words(contrast: Record) -> str:
 
 
 def shown_sets(rows: Sequence[Record], dev_sets: Collection[str]) -> dict[str, list[Record]]:
-    """Return the rows of every test set, without the dev sets unless there are no others."""
+    """Return the rows of every test set; those of dev sets only beside published figures, or if there are no others."""
     names = list(dict.fromkeys(row["test_set"] for row in rows))
-    tests = [name for name in names if name not in dev_sets]
-    return {name: [row for row in rows if row["test_set"] == name] for name in tests or names}
+    published = {row["test_set"] for row in rows if row.get("paper_bleu") is not None}
+    shown = [name for name in names if name not in dev_sets or name in published]
+    return {name: [row for row in rows if row["test_set"] == name] for name in shown or names}
 
 
 def size(rows: Sequence[Record]) -> str:
-    """Return the size of one test set: ``1,000 segments, 3 runs``."""
+    """Return the size of one test set, ``1,000 segments, 3 runs``, and the data of published figures, if shown."""
     runs = " or ".join(str(number) for number in sorted({row["runs"] for row in rows}))
     segments = rows[0]["segments"]
     few = "; too few segments for reliable scores" if segments < FEW_LINES else ""
-    return f"{segments:,} segment{'s' * (segments != 1)}, {runs} run{'s' * (runs != '1')}{few}"
+    paper = "; paper: on WMT 2014" if any(row.get("paper_bleu") is not None for row in rows) else ""
+    return f"{segments:,} segment{'s' * (segments != 1)}, {runs} run{'s' * (runs != '1')}{few}{paper}"
 
 
 def table_for_readers(rows: Sequence[Record]) -> TextTable:
@@ -235,7 +238,7 @@ def sets_for_page(
             "plot": dot_plot(name, [(label(row["system"]), row["bleu_runs"]) for row in of_set])
             if find_spec("matplotlib")
             else "",
-            "effects": effects([contrast for contrast in contrasts if contrast["test_set"] == name]),
+            "effects": effects([one for one in contrasts if one["test_set"] == name and name not in dev_sets]),
         }
         for name, of_set in shown_sets(rows, dev_sets).items()
     ]

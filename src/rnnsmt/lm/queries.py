@@ -73,6 +73,17 @@ class Perplexity:
     perplexity: float
     perplexity_without_oov: float
 
+    @property
+    def figures(self) -> dict[str, object]:
+        """Return the figures of the last line in the log of the command."""
+        return {
+            "sentences": self.sentences,
+            "words": self.words,
+            "OOV": self.oov,
+            "perplexity": self.perplexity,
+            "without OOV": self.perplexity_without_oov,
+        }
+
     def as_dict(self) -> dict[str, float]:
         """Return the fields and the OOV rate, for JSON."""
         return {**asdict(self), "oov_rate": self.oov / max(self.words, 1)}

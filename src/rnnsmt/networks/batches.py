@@ -1,11 +1,13 @@
 """The random order of the training examples, and their minibatches.
 
 The random order depends on the seed only, and is never in memory as a whole. ``ShuffledBatches`` are consecutive
-examples of it; ``WindowBatches`` are formed within windows of it.
+examples of it, ``SortedBatches`` consecutive examples sorted by length; ``WindowBatches`` are formed within windows of
+it.
 """
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -100,6 +102,56 @@ class ShuffledBatches:
     def restore(self, state: dict[str, Any]) -> None:
         """Resume at a position that ``state`` returned."""
         self.epoch, self.position, self._first = state["epoch"], state["position"], -1
+
+
+SORTED_TOGETHER = 10
+"""Number of minibatches of ``SortedBatches`` that are sorted together, ``sort_k_batches`` of the paper's authors."""
+
+
+class SortedBatches:
+    """An endless sequence of minibatches, each example once per epoch, as in the code of the paper's authors.
+
+    The examples of ``SORTED_TOGETHER`` minibatches are drawn in random order, sorted by length and divided into
+    minibatches, the shortest examples first. At the end of an epoch there may be fewer examples.
+    """
+
+    def __init__(self, n: int, batch: int, seed: int, held_out: Index, lengths: Callable[[Index], Index]) -> None:
+        """Begin with the first epoch.
+
+        Args:
+            n, held_out: as in ``ShuffledBatches``.
+            batch: number of examples of a minibatch; the last one of an epoch may be smaller.
+            lengths: returns the lengths of examples.
+        """
+        self.batch, self.lengths = batch, lengths
+        self._drawn = ShuffledBatches(n, SORTED_TOGETHER * batch, seed, held_out)
+        self._begin, self.taken = self._drawn.state(), 0
+        self._ready: deque[Index] = deque()
+
+    def __next__(self) -> Index:
+        """Return the next minibatch, indices of examples."""
+        if not self._ready:
+            self._begin, self.taken = self._drawn.state(), 0
+            self._fill()
+        self.taken += 1
+        return self._ready.popleft()
+
+    def _fill(self) -> None:
+        """Draw and sort the examples of the next minibatches; leave out the first ``taken`` minibatches."""
+        drawn = next(self._drawn)
+        drawn = drawn[np.argsort(self.lengths(drawn), kind="stable")]
+        begins = range(self.taken * self.batch, len(drawn), self.batch)
+        self._ready = deque(drawn[begin : begin + self.batch] for begin in begins)
+
+    def state(self) -> dict[str, Any]:
+        """Return the position in the sequence, for a checkpoint."""
+        return {**self._begin, "taken": self.taken}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume at a position that ``state`` returned."""
+        self._begin, self.taken = {name: state[name] for name in ("epoch", "position")}, state["taken"]
+        self._drawn.restore(self._begin)
+        self._fill()
 
 
 class WindowBatches(ABC):

@@ -17,15 +17,17 @@ The arrays are written in pieces and memory-mapped for reading.
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator, FailFast
 
 from rnnsmt.base.arrays import GrowingArray, growing_array, read_array, release_pages
 from rnnsmt.base.io import (
@@ -37,10 +39,37 @@ from rnnsmt.base.io import (
     write_json,
     write_lines,
 )
+from rnnsmt.base.options import MAX_INT
 from rnnsmt.base.progress import Meter
 
 NULL, UNK = 0, 1
 FIRST, SECOND, LAST = "<null>", "<unk>", "</s>"
+
+SPECIAL = 3
+"""Number of ids that are not words: no word, UNK and EOS."""
+
+_WORD = re.compile(r"[^ \t\n\v\f\r]+")
+"""A word of a tokenised text, see ``split``."""
+
+
+def unfit_word(words: Iterable[str]) -> int | None:
+    """Return the index of the first word that is empty, contains white space or occurs again; None: there is none."""
+    seen: set[str] = set()
+    for index, word in enumerate(words):
+        if word in seen or not _WORD.fullmatch(word):
+            return index
+        seen.add(word)
+    return None
+
+
+def _distinct(words: list[str]) -> list[str]:
+    if (index := unfit_word(words)) is not None:
+        raise ValueError(f"must be distinct words without white space, but number {index + 1} is not")
+    return words
+
+
+Words = Annotated[list[str], FailFast(), AfterValidator(_distinct)]
+"""The words of a vocabulary in the metadata of a model file, without ``FIRST``, ``SECOND`` and ``LAST``."""
 
 
 def split(line: str) -> list[str]:
@@ -120,11 +149,10 @@ class Vocabulary:
             raise InputError(
                 f"{path}: does not begin with {FIRST}, {SECOND} and end with {LAST}; prepare the data again"
             )
-        seen: set[str] = set()
-        for number, word in enumerate(lines[2:-1], 3):
-            if not word or word in seen:
-                raise InputError(f"{path}, line {number}: empty or duplicate word; prepare the data again")
-            seen.add(word)
+        if (index := unfit_word(lines[2:-1])) is not None:
+            raise InputError(
+                f"{path}, line {index + 3}: empty, duplicate or with white space, not a word; prepare the data again"
+            )
         return cls(lines[2:-1])
 
     def write(self, path: str | Path) -> None:
@@ -184,6 +212,25 @@ class Sequences(NamedTuple):
         """Return the concatenated ids of the sequences ``index`` [K], with EOS."""
         return self.words[self.places(index)]
 
+    def agree(self, classes: int) -> bool:
+        """Return whether all ids are below ``classes``, and every sequence ends in EOS, the last id."""
+        words, offsets = self.words, self.offsets
+        if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(words):
+            return False
+        for begin in range(0, len(words), BLOCK):
+            ids = words[begin : begin + BLOCK]
+            if ids.min() < 0 or ids.max() >= classes:
+                return False
+            self.release()
+        for begin in range(0, len(offsets) - 1, BLOCK):
+            bounds = offsets[begin : begin + BLOCK + 1]
+            if (bounds[1:] <= bounds[:-1]).any() or bounds[-1] > len(words):
+                return False
+            if (words[bounds[1:] - 1] != classes - 1).any():
+                return False
+            self.release()
+        return True
+
     def release(self) -> None:
         """Unmap the pages of memory-mapped arrays, e.g. in a pass over all sequences."""
         release_pages(self.words.base)
@@ -228,22 +275,40 @@ class IdDirectory:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Map the arrays of a directory that ``prepare`` wrote, and read the vocabularies into memory."""
+        """Map the arrays of a directory that ``prepare`` wrote, and read the vocabularies into memory.
+
+        All ids are read once, to check that they agree with the vocabularies.
+        """
         path, kind = Path(path), cls.kind
         stats = read_json(path / kind.json)
         if not isinstance(stats, dict) or stats.get("format") != kind.version or "fingerprint" not in stats:
             raise InputError(f"{path / kind.json}: was written by a different version; {kind.remedy}")
-        sides, vocabularies = [], []
+        sides: list[Sequences] = []
+        vocabularies: list[Vocabulary] = []
         for side in kind.sides:
             words, offsets = (path / f"{_file_prefix(side)}{name}.npy" for name in ("words", "offsets"))
-            sides.append(
-                Sequences(
-                    read_array(words, np.int32, kind.remedy),
-                    read_array(offsets, np.int64, kind.remedy),
-                )
+            sequences = Sequences(
+                read_array(words, np.int32, kind.remedy),
+                read_array(offsets, np.int64, kind.remedy),
             )
-            vocabularies.append(Vocabulary.read(path / f"vocab.{_file_prefix(side)}txt"))
+            vocabulary = Vocabulary.read(path / f"vocab.{_file_prefix(side)}txt")
+            if stats.get(f"{side} vocabulary".strip()) != vocabulary.hash():
+                raise InputError(f"{path}: vocab.{_file_prefix(side)}txt differs from {kind.json}; {kind.remedy}")
+            if not sequences.agree(len(vocabulary)) or (sides and len(sides[0].offsets) != len(sequences.offsets)):
+                raise InputError(
+                    f"{path}: {words.name} and {offsets.name} do not agree with each other and the other files; "
+                    f"{kind.remedy}"
+                )
+            sides.append(sequences)
+            vocabularies.append(vocabulary)
         return cls(path, stats, tuple(sides), tuple(vocabularies))
+
+    def number(self, name: str) -> int:
+        """Return a number in the JSON file."""
+        value = self.stats.get(name)
+        if type(value) is not int or not 0 <= value <= MAX_INT:
+            raise InputError(f"{self.path / self.kind.json}: {name} must be a number; {self.kind.remedy}")
+        return value
 
     def __len__(self) -> int:
         """Return the number of sequences of a side."""

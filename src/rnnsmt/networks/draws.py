@@ -63,21 +63,25 @@ class ClassSampler:
         # ln of the probability that a class is not a given word of the minibatch, and that no draw is the class
         self._log_absent = torch.stack([torch.log1p(-frequencies), number * torch.log1p(-drawn)])
 
-    def draw(self, words: Tensor, first: int) -> ClassSample:
-        """Draw the classes for the words to predict [P] on a CPU, given the number of the first example."""
+    def draw(self, words: Tensor, first: int, counted: Tensor | None = None) -> ClassSample:
+        """Draw the classes for the words to predict [P] on a CPU, given the number of the first example.
+
+        counted: as in ``Draws.classes``.
+        """
         # hashed, so the stream differs from that of dropout, whose seeds are derived from the same numbers
         digest = hashlib.blake2b(f"classes {self.seed} {first}".encode(), digest_size=8).digest()
         generator = torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
         more = torch.multinomial(self._drawn, self.number, replacement=True, generator=generator)
         classes, places = torch.unique(torch.cat([words, more]), return_inverse=True)
-        return ClassSample(classes, places[: len(words)], self._log_pi(len(words), *self._log_absent[:, classes]))
+        log_pi = self._log_pi(_number(words, counted), *self._log_absent[:, classes])
+        return ClassSample(classes, places[: len(words)], log_pi)
 
     @staticmethod
-    def _log_pi(words: int, batch: Tensor, draws: Tensor) -> Tensor:
+    def _log_pi(words: int | Tensor, batch: Tensor, draws: Tensor) -> Tensor:
         """Return ln pi of classes: 1 - pi = P(not among the words of the minibatch) P(in no draw)."""
         return torch.log(-torch.expm1(words * batch + draws)).float()
 
-    def draw_on_device(self, words: Tensor, generator: torch.Generator) -> ClassSample:
+    def draw_on_device(self, words: Tensor, generator: torch.Generator, counted: Tensor | None = None) -> ClassSample:
         """Draw the classes by kernels that do not depend on the values, so that a CUDA graph can record them.
 
         The number of classes is always that of words and draws: a repeated class stays, with a weight of 0. If that
@@ -98,7 +102,13 @@ class ClassSampler:
             left_out = torch.ones_like(self._cumulative, dtype=torch.bool).index_fill_(0, classes, False)
             classes = torch.arange(len(self._cumulative), device=words.device)
             absent, places = self._log_absent, words
-        return ClassSample(classes, places, self._log_pi(len(words), *absent).masked_fill_(left_out, NEVER))
+        log_pi = self._log_pi(_number(words, counted), *absent)
+        return ClassSample(classes, places, log_pi.masked_fill_(left_out, NEVER))
+
+
+def _number(words: Tensor, counted: Tensor | None) -> int | Tensor:
+    """Return the number of words to predict without padding, without reading it from the device."""
+    return len(words) if counted is None else counted.sum()
 
 
 class Draws:
@@ -151,13 +161,16 @@ class Draws:
         factors = (bytes_ >= self.limit).float().mul_(256 / (256 - self.limit))
         return factors.view(rows, steps, width).transpose(0, 1).view(x.shape)
 
-    def classes(self, words: Tensor) -> ClassSample | None:
-        """Sample the classes of the softmax for the words to predict [P]; None: all classes are summed."""
+    def classes(self, words: Tensor, counted: Tensor | None = None) -> ClassSample | None:
+        """Sample the classes of the softmax for the words to predict [P]; None: all classes are summed.
+
+        counted: bool [P], False for padding, which must be a class that is one of the words anyway; None: no padding.
+        """
         if self.sampler is None:
             return None
         if isinstance(self.source, torch.Generator):
-            return self.sampler.draw_on_device(words, self.source)
-        return self.sampler.draw(words, int(self.source[0]))
+            return self.sampler.draw_on_device(words, self.source, counted)
+        return self.sampler.draw(words, int(self.source[0]), counted)
 
 
 NOTHING_DRAWN = Draws(torch.arange(0), 0)

@@ -18,15 +18,17 @@ take up to a tenth of the time of a small network. Training is in ``rnnsmt.netwo
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
-from rnnsmt.networks.data import Vocabulary
+from rnnsmt.base.options import MAX_INT
+from rnnsmt.networks.data import Vocabulary, Words
 from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
 from rnnsmt.networks.gradients import product, put_gradient
-from rnnsmt.networks.model_file import ModelFormat, read_model, write_model
+from rnnsmt.networks.model_file import ModelContent, ModelFormat, Shortlist, read_model, write_model
 from rnnsmt.networks.settings import FeedForwardSizes
 from rnnsmt.networks.softmax import softmax_gradient
 
@@ -179,6 +181,24 @@ def loss_and_gradient(
     return torch.stack(sums)
 
 
+class FeedForwardContent(ModelContent):
+    """The metadata of a model file; subclasses have ``sizes`` and ``format`` of their kind.
+
+    Attributes:
+        words: the words of the classes.
+        self_normalised, unknown_words: as in ``TrainedNetwork``.
+    """
+
+    sizes: FeedForwardSizes
+    words: Words
+    self_normalised: Annotated[bool, Field(alias="self-normalised")]
+    unknown_words: Annotated[int, Field(alias="unknown words", ge=0, le=MAX_INT)]
+
+    def shortlists(self) -> list[Shortlist]:
+        """Return the words of the classes."""
+        return [Shortlist("words", self.words, self.sizes.vocabulary)]
+
+
 class TrainedNetwork(NamedTuple):
     """The content of a model file.
 
@@ -212,15 +232,9 @@ def save_model(path: str | Path, kind: ModelFormat, trained: TrainedNetwork) -> 
 
 
 def load_model(
-    path: str | Path, kind: ModelFormat, sizes_class: type[FeedForwardSizes], device: torch.device | str = "cpu"
+    path: str | Path, kind: ModelFormat, content_type: type[FeedForwardContent], device: torch.device | str = "cpu"
 ) -> TrainedNetwork:
-    """Read a model, whose sizes are of ``sizes_class``, onto a device."""
-    model, content = read_model(path, kind, lambda sizes: FeedForwardLM(sizes_class(**sizes), seed=None), device)
-    return TrainedNetwork(
-        model,
-        Vocabulary(content["words"]),
-        content["self-normalised"],
-        content["unknown words"],
-        content["meta"],
-        Vocabulary(content["source words"]) if "source words" in content else None,
-    )
+    """Read a model, whose metadata are of ``content_type``, onto a device."""
+    model, content = read_model(path, kind, content_type, lambda sizes: FeedForwardLM(sizes, seed=None), device)
+    vocabulary, *source = (Vocabulary(words) for _, words, _ in content.shortlists())
+    return TrainedNetwork(model, vocabulary, content.self_normalised, content.unknown_words, content.meta, *source)

@@ -1,18 +1,27 @@
-"""Files of networks (safetensors), and checkpoints of training runs, which are resumed only with the same settings."""
+"""Files of networks (safetensors), and checkpoints of training runs, which are resumed only with the same settings.
 
+A network may come from other people (``rnnsmt.translation.archives``), and kernels use the ids of its words as indices.
+Therefore ``read_model`` checks for all kinds of networks that words, sizes and tensors agree.
+"""
+
+import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import torch
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import nn
+from torch import Tensor, nn
 
+from rnnsmt.base.fields import message
 from rnnsmt.base.io import InputError, atomic_path
 from rnnsmt.base.resuming import CheckpointDirectory
+from rnnsmt.networks.data import SPECIAL
 from rnnsmt.networks.settings import NetworkSizes
 
 
@@ -30,6 +39,46 @@ class ModelFormat(NamedTuple):
     remedy: str
 
 
+class Shortlist(NamedTuple):
+    """The words of a network: their name, the words from id 2 on without EOS, and the number of ids in the sizes."""
+
+    name: str
+    words: list[str]
+    ids: int
+
+
+class ModelContent(BaseModel):
+    """The metadata of a model file; subclasses add the entries of a kind of network.
+
+    Attributes:
+        format: the version, as in ``ModelFormat``.
+        sizes: the sizes of the network.
+        checksum: SHA-256 of the other entries and of the tensors; empty in files of earlier versions.
+        meta: settings, seed and results of the training run, values of built-in types.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)  # subclasses have the sizes
+
+    format: str
+    sizes: NetworkSizes
+    checksum: str = ""
+    meta: dict[str, Any]
+
+    @field_validator("format")
+    @classmethod
+    def check_format(cls, version: str, info: ValidationInfo) -> str:
+        """Check the version; the context is the ``ModelFormat``."""
+        assert isinstance(info.context, ModelFormat)
+        if version != info.context.version:
+            raise ValueError(f"must be {info.context.version}")
+        return version
+
+    def shortlists(self) -> Iterable[Shortlist]:
+        """Return the words of the network, if the file contains them."""
+        return ()
+
+
+AnyContent = TypeVar("AnyContent", bound=ModelContent)
 AnyNetwork = TypeVar("AnyNetwork", bound=nn.Module)
 
 METADATA = "rnnsmt"
@@ -41,39 +90,95 @@ def write_model(
 ) -> None:
     """Write a network, atomically; equal networks give equal bytes. content: additional values that JSON can hold."""
     parameters = {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()}
-    described = json.dumps({"format": kind.version, "sizes": sizes.as_dict(), **content}, sort_keys=True)
+    entries = {"format": kind.version, "sizes": sizes.as_dict(), **content}
+    described = json.dumps({**entries, "checksum": _checksum(entries, parameters)}, sort_keys=True)
     with atomic_path(path) as temporary:
         temporary.write_bytes(save(parameters, {METADATA: described}))
+
+
+def _checksum(entries: Mapping[str, Any], parameters: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256 of the entries without ``checksum``, and of the tensors in the order of their names."""
+    digest = hashlib.sha256(json.dumps(entries, sort_keys=True).encode())
+    for name in sorted(parameters):
+        digest.update(parameters[name].contiguous().numpy().data)
+    return digest.hexdigest()
 
 
 def read_model(
     path: str | Path,
     kind: ModelFormat,
-    build: Callable[[dict[str, Any]], AnyNetwork],
+    content_type: type[AnyContent],
+    build: Callable[[Any], AnyNetwork],
     device: torch.device | str,
-) -> tuple[AnyNetwork, dict[str, Any]]:
-    """Read a network that ``write_model`` wrote onto a device; return it, without gradients, and its content.
+) -> tuple[AnyNetwork, AnyContent]:
+    """Read a network that ``write_model`` wrote onto a device; return it, without gradients, and its metadata.
 
     Args:
+        content_type: the entries of the metadata.
         build: creates the network, uninitialised, from its sizes.
     """
-    if not Path(path).is_file():
-        raise InputError(f"{path}: no such file; {kind.remedy}")
     try:
+        if not Path(path).is_file():
+            raise ValueError("no such file")
         with safe_open(path, "pt") as file:
-            content = json.loads((file.metadata() or {}).get(METADATA, "{}"))
+            content = _content((file.metadata() or {}).get(METADATA, "{}"), kind, content_type)
+            parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            layout = {name: (part.get_dtype(), tuple(part.get_shape())) for name, part in parts.items()}
+            # before the network is built, since this limits the number of its layers
+            if sum(math.prod(shape) for _, shape in layout.values()) != content.sizes.count():
+                raise ValueError("its sizes require another number of weights than it has")
+            with torch.device("meta"):
+                model = build(content.sizes)
+            for name, parameter in model.named_parameters():
+                if layout.get(name) != ("F32", tuple(parameter.shape)):
+                    raise ValueError(f"its sizes require {name} to have another shape or type")
+            tensors = {name: file.get_tensor(name) for name, _ in model.named_parameters()}
+            _check_values(content, tensors)
             # copied, because the mapped tensors are not aligned like those of torch, which may change the rounding
-            parameters = {name: file.get_tensor(name).to(device, copy=True) for name in file.keys()}  # noqa: SIM118
+            parameters = {name: tensor.to(device, copy=True) for name, tensor in tensors.items()}
     except SafetensorError:
         raise InputError(
             f"{path}: is not a complete safetensors file (networks of version 1.0.0 cannot be read); {kind.remedy}"
         ) from None
-    if content.get("format") != kind.version:
-        raise InputError(f"{path}: is not {kind.network}, or was written by a different version; {kind.remedy}")
-    with torch.device("meta"):
-        model = build(content["sizes"])
+    except ValueError as error:
+        raise InputError(f"{path}: {error}; {kind.remedy}") from None
     model.load_state_dict(parameters, assign=True)
     return model.requires_grad_(False), content
+
+
+def _content(described: str, kind: ModelFormat, content_type: type[AnyContent]) -> AnyContent:
+    """Return the metadata of a file.
+
+    Raises:
+        ValueError: the file is of another kind, an entry is missing or has another type, or the number of words is not
+            that of the sizes.
+    """
+    try:
+        content = content_type.model_validate_json(described, context=kind)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False)
+        if any(mistake["loc"] in ((), ("format",)) for mistake in wrong):
+            raise ValueError(f"is not {kind.network}, or was written by a different version") from None
+        place = ".".join(map(str, wrong[0]["loc"]))
+        raise ValueError(f"its metadata is invalid: {place[:60]} {message(wrong[0])}") from None
+    for name, words, ids in content.shortlists():
+        if len(words) + SPECIAL != ids:
+            raise ValueError(f"its number of {name} is {len(words):,}, but its sizes require {ids - SPECIAL:,}")
+    return content
+
+
+def _check_values(content: ModelContent, tensors: Mapping[str, Tensor]) -> None:
+    """Check that all weights are finite, and the checksum.
+
+    Raises:
+        ValueError: they are not; the message names the tensor.
+    """
+    for name, tensor in tensors.items():
+        if not torch.isfinite(tensor).all():
+            raise ValueError(f"{name} contains NaN or infinite values")
+    entries = content.model_dump(by_alias=True, exclude={"checksum"})
+    if content.checksum and content.checksum != _checksum(entries, tensors):
+        raise ValueError("is damaged (its checksum differs)")
 
 
 class Checkpoint(CheckpointDirectory):

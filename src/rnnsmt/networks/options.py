@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from rnnsmt.base.fields import add_fields, checked, fields_of
+from rnnsmt.base.fields import add_fields, add_option, checked, fields_of
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import MAX_INT, add_threads, integer_between, option
 from rnnsmt.config.sections import Rnn
@@ -39,9 +39,9 @@ def add_settings(parser: argparse.ArgumentParser, presets: Mapping[str, Training
     )
     group = parser.add_argument_group("override preset settings")
     owner = type(presets[default])
-    for name, info in fields_of(owner).items():
-        text = _help_with_presets(info.description or "", presets, name)
-        add_fields(group, owner, name, default=argparse.SUPPRESS, help=text)
+    for name, setting in fields_of(owner).items():
+        text = _help_with_presets(setting.field.description, presets, name)
+        add_option(group, name, setting, default=argparse.SUPPRESS, help=text)
 
 
 def _help_with_presets(text: str, presets: Mapping[str, TrainingSettings], name: str) -> str:

@@ -4,14 +4,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
+from rnnsmt.base.fields import Field
 from rnnsmt.base.options import option
+
+Size = Annotated[int, Field(gt=0)]
+Order = Annotated[int, Field(ge=2)]
+
+Class = TypeVar("Class")
+
+
+@dataclass_transform(frozen_default=True)
+def network_sizes(cls: type[Class]) -> type[Class]:
+    """Make a frozen dataclass of the sizes of a network, whose types and bounds are checked: model files have them."""
+    return dataclass(frozen=True, config=ConfigDict(extra="forbid", strict=True))(cls)  # type: ignore[return-value]
 
 
 class NetworkSizes(ABC):
-    """The sizes of a network; subclasses are frozen dataclasses."""
+    """The sizes of a network; subclasses are made by ``network_sizes``."""
 
     @abstractmethod
     def parameters(self) -> dict[str, dict[str, int]]:
@@ -35,10 +47,10 @@ class FeedForwardSizes(NetworkSizes):
         hidden_1, hidden_2: number of units of the hidden layers.
     """
 
-    vocabulary: int
-    projection: int
-    hidden_1: int
-    hidden_2: int
+    vocabulary: Size
+    projection: Size
+    hidden_1: Size
+    hidden_2: Size
 
     @property
     @abstractmethod
@@ -113,9 +125,6 @@ Keep = Annotated[
     Literal["last", "best"],
     Field(description="parameters to save: the last ones, or the best ones on the held-out pairs"),
 ]
-Size = Annotated[int, Field(gt=0)]
-
-Class = TypeVar("Class")
 
 
 @dataclass_transform(frozen_default=True)

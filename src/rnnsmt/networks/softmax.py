@@ -42,6 +42,7 @@ def softmax_gradient(
     dtype: torch.dtype | None = None,
     alpha: float = 0.0,
     sample: ClassSample | None = None,
+    counted: Tensor | None = None,
 ) -> tuple[SoftmaxLoss, Tensor]:
     """Compute -sum ln softmax(weights g + biases)[words] + alpha sum (ln Z)^2 and its gradients.
 
@@ -55,6 +56,7 @@ def softmax_gradient(
         dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
         alpha: weight of the penalty on ln Z.
         sample: of the classes: Z is estimated from these, and the loss is that of the estimate.
+        counted: bool [P], False for rows of padding, whose loss and gradients are 0; None: there are none.
 
     Returns:
         The sums of -ln p and (ln Z)^2, and the gradient of g [P, E].
@@ -68,6 +70,9 @@ def softmax_gradient(
     bias = b.to(dtype)
     matrix = torch.cat([W.to(dtype), bias[:, None], (b - bias).to(dtype)[:, None]], 1)
     extended = torch.cat([g.to(dtype), bias.new_ones(len(g), 2)], 1)
+    padding = None if counted is None else ~counted
+    if padding is not None:
+        extended.masked_fill_(padding[:, None], 0)  # so d loss / d matrix is 0
     d_matrix, d_g = torch.empty(0), torch.empty_like(g)
     chunk = CUDA_SOFTMAX_ROWS if g.is_cuda else SOFTMAX_ROWS
     # one buffer [rows, classes] for logits, p and d loss / d logits of all chunks
@@ -84,9 +89,13 @@ def softmax_gradient(
         p = torch.softmax(logits, 1, out=logits)
         chosen = p[index]
         logs = chosen.double().clamp_min(1e-38).log()
+        if padding is not None:
+            logs.masked_fill_(padding[begin : begin + chunk], 0)
         loss -= logs.sum()
         if units is not None:
             log_sums = units - logs
+            if padding is not None:
+                log_sums.masked_fill_(padding[begin : begin + chunk], 0)
             squares += log_sums.square().sum()
             # d (-ln p_w + alpha (ln Z)^2) / d unit_i = (1 + 2 alpha ln Z) p_i - [i = w]
             p *= (1 + 2 * alpha * log_sums)[:, None].to(p.dtype)
@@ -95,6 +104,8 @@ def softmax_gradient(
         d_g[begin : begin + chunk] = p @ matrix[:, :E]
         part = p.t() @ rows
         d_matrix = d_matrix.add_(part) if begin else part.to(g.dtype)
+    if padding is not None:
+        d_g.masked_fill_(padding[:, None], 0)
     for parameter, gradient in ((weights, d_matrix[:, :E]), (biases, d_matrix[:, E])):
         assert parameter.grad is not None
         if sample is None:

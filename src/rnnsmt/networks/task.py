@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rnnsmt.networks.batches import Index, ShuffledBatches, WindowBatches
+from rnnsmt.networks.batches import Index, ShuffledBatches, SortedBatches, WindowBatches
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.draws import ClassSampler
 from rnnsmt.networks.settings import TrainingSettings
@@ -64,7 +64,7 @@ class Task(ABC):
     package: str
     examples: str
     model: Any
-    batches: ShuffledBatches | WindowBatches
+    batches: ShuffledBatches | SortedBatches | WindowBatches
     inputs: dict[str, str]
     total: int
     evaluations: Container[int]
@@ -80,10 +80,6 @@ class Task(ABC):
         self.settings, self.seed, self.setup = settings, seed, setup
 
     # an update
-
-    def groups(self, index: Index) -> list[Index]:
-        """Split a minibatch into groups whose gradients are computed one after the other and summed."""
-        return [index]
 
     @abstractmethod
     def tensors(self, index: Index, update: int) -> tuple[Tensor, ...]:

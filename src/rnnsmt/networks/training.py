@@ -119,7 +119,7 @@ class Training:
         task, settings, gradient = self.task, self.task.settings, self.flat.grad
         assert gradient is not None
         index = next(task.batches)
-        sums = self.accumulate(index)
+        sums = self.gradient(self.minibatch(index))
         # the nominal size, also for a smaller minibatch at the end of an epoch: all examples have the same weight
         scale = 1.0 if task.sum_of_losses else 1.0 / settings.batch
         norm = torch.linalg.vector_norm(gradient) * scale
@@ -133,26 +133,12 @@ class Training:
         if self.update % CHECK_EVERY == 0:
             self.check()
 
-    def accumulate(self, index: Index) -> Tensor:
-        """Fill the gradient with its sum over the examples of a minibatch; return the sums over it."""
-        first, *others = self.task.groups(index)
-        sums, begin = self.gradient(self.minibatch(first)), len(first)
-        if others:
-            assert self.flat.grad is not None
-            gradient = self.flat.grad.clone()
-            for group in others:
-                sums = sums + self.gradient(self.minibatch(group, begin))
-                gradient += self.flat.grad
-                begin += len(group)
-            self.flat.grad.copy_(gradient)
-        return sums
-
-    def minibatch(self, index: Index, begin: int = 0) -> tuple[Tensor, ...]:
+    def minibatch(self, index: Index) -> tuple[Tensor, ...]:
         """Return the tensors of examples, and their sequence numbers [B] in the training run, in CPU memory.
 
-        The sequence numbers determine the random draws. begin: position of the first example in the minibatch.
+        The sequence numbers determine the random draws.
         """
-        numbers = torch.arange(begin, begin + len(index)) + self.update * self.task.settings.batch
+        numbers = torch.arange(len(index)) + self.update * self.task.settings.batch
         return *self.task.tensors(index, self.update), numbers
 
     def gradient(self, batch: tuple[Tensor, ...]) -> Tensor:

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import growing_array, read_array
+from rnnsmt.base.arrays import growing_array, read_array, release_pages
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
@@ -41,6 +41,9 @@ from rnnsmt.networks.data import (
     write_id_directory,
 )
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, read_aligned_blocks
+
+PAIRS = 1 << 16
+"""Number of sentence pairs whose affiliations are checked at a time."""
 
 NO_LINK = -1
 """Affiliation of the words of a sentence pair without any link."""
@@ -148,7 +151,24 @@ class Examples(IdDirectory):
         self.source, self.target = self.sides
         self.source_vocabulary, self.target_vocabulary = self.vocabularies
         self.affiliations = read_array(self.path / "affiliations.npy", np.int32, FORMAT.remedy)
-        self.unknown_words: int = self.stats["distinct unknown target words"]
+        if not self._affiliations_agree():
+            raise InputError(f"{self.path}: affiliations.npy does not agree with the sentences; {FORMAT.remedy}")
+        self.unknown_words = self.number("distinct unknown target words")
+
+    def _affiliations_agree(self) -> bool:
+        """Return whether every target word has an affiliation, which is a position in its source sentence."""
+        if len(self.affiliations) != len(self.target.words):
+            return False
+        for begin in range(0, len(self.target.offsets) - 1, PAIRS):
+            pairs = np.arange(begin, min(begin + PAIRS, len(self.target.offsets) - 1))
+            places = self.affiliations[self.target.offsets[pairs[0]] : self.target.offsets[pairs[-1] + 1]]
+            if (places < 0).any() or (
+                places >= np.repeat(self.source.lengths(pairs), self.target.lengths(pairs))
+            ).any():
+                return False
+            for array in (self.affiliations, *self.source, *self.target):
+                release_pages(array.base)
+        return True
 
     def __len__(self) -> int:
         """Return the number of examples."""

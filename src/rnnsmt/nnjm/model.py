@@ -13,17 +13,32 @@ equations, the gradient and the scoring are those of the CSLM, whose inputs are 
 """
 
 from pathlib import Path
+from typing import Annotated
 
 import torch
+from pydantic import Field
 
 from rnnsmt.networks import feed_forward
-from rnnsmt.networks.feed_forward import TrainedNetwork
-from rnnsmt.networks.model_file import ModelFormat
+from rnnsmt.networks.data import Words
+from rnnsmt.networks.feed_forward import FeedForwardContent, TrainedNetwork
+from rnnsmt.networks.model_file import ModelFormat, Shortlist
 from rnnsmt.nnjm.settings import JointSizes
 
 FORMAT = ModelFormat("rnnsmt-nnjm-2", "a joint model", "train it again with `nnjm train`")
 
 
+class JointContent(FeedForwardContent):
+    """The metadata of a model file, with the source words."""
+
+    sizes: JointSizes
+    source_words: Annotated[Words, Field(alias="source words")]
+
+    def shortlists(self) -> list[Shortlist]:
+        """Return the words of the classes, and the source words."""
+        source = Shortlist("source words", self.source_words, self.sizes.source_vocabulary)
+        return [*super().shortlists(), source]
+
+
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedNetwork:
     """Read a model onto a device."""
-    return feed_forward.load_model(path, FORMAT, JointSizes, device)
+    return feed_forward.load_model(path, FORMAT, JointContent, device)

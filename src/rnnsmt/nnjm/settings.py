@@ -8,17 +8,16 @@ worse; here, the optimiser is Adam with a constant rate, as in the preset of the
 (``rnnsmt.cslm.settings``).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import Field
-
-from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, settings
+from rnnsmt.base.fields import Field
+from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, Order, Size, network_sizes, settings
 
 Activation = Literal["relu", "tanh"]
 
 
-@dataclass(frozen=True)
+@network_sizes
 class JointSizes(FeedForwardSizes):
     """The sizes of a joint model.
 
@@ -32,14 +31,14 @@ class JointSizes(FeedForwardSizes):
         hidden_1, hidden_2: number of units of the hidden layers.
     """
 
-    vocabulary: int
-    source_vocabulary: int
-    order: int
-    window: int
-    projection: int
-    hidden_1: int
-    hidden_2: int
-    activation: str = "tanh"
+    vocabulary: Size
+    source_vocabulary: Size
+    order: Order
+    window: Annotated[int, Field(ge=0)]
+    projection: Size
+    hidden_1: Size
+    hidden_2: Size
+    activation: Activation = "tanh"
 
     @property
     def context(self) -> int:

@@ -40,17 +40,28 @@ def count_lexical(
     source_words, target_words, figures = Interner(), Interner(), TextStats()
     for words in (source_words, target_words):
         words.add([NULL])
-    keys, joint = np.empty(0, np.int64), np.empty(0, np.int64)
+    # Tables of counts, each more than twice as long as the next one: a key takes part in O(log n) merges.
+    tables: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for block in read_aligned_blocks(sources, targets, alignments, source_words, target_words, figures):
-        new_keys, new_joint = np.unique(_link_keys(block), return_counts=True)
-        merged, position = np.unique(np.concatenate((keys, new_keys)), return_inverse=True)
-        total = np.zeros(len(merged), np.int64)
-        np.add.at(total, position, np.concatenate((joint, new_joint)))
-        keys, joint = merged, total
+        tables.append(np.unique(_link_keys(block), return_counts=True))
+        while len(tables) > 1 and len(tables[-2][0]) <= 2 * len(tables[-1][0]):
+            tables[-2:] = [_merged(tables[-2:])]
+    keys, joint = _merged(tables) if tables else (np.empty(0, np.int64), np.empty(0, np.int64))
     source_list, target_list = source_words.strings(), target_words.strings()
     pairs = np.stack((keys >> _SHIFT, keys & ((1 << _SHIFT) - 1)), axis=1)
     order = np.lexsort((_ranks(target_list)[pairs[:, 1]], _ranks(source_list)[pairs[:, 0]]))
     return LexicalCounts(source_list, target_list, pairs[order], joint[order]), figures
+
+
+def _merged(
+    tables: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the sorted distinct keys of tables of keys and counts, and the sums of their counts."""
+    keys, counts = (np.concatenate(columns) for columns in zip(*tables, strict=True))
+    order = np.argsort(keys)
+    keys = keys[order]
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    return keys[first], np.add.reduceat(counts[order], first) if len(first) else counts
 
 
 def _link_keys(block: AlignedBlock) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Beginning and end of a run on the terminal: what it will do; the rows of a test set, warnings, and two paths."""
+"""Beginning and end of a run on the terminal: what it will do; the first tables, warnings, and two paths."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from rnnsmt.config.systems import Systems
 from rnnsmt.evaluation.render import padded, shown_sets, size, table_for_readers
 
 MOST_ROWS = 12
-"""Maximum number of rows, so that all lines fit on a terminal."""
+"""Maximum number of rows of a table, so that all lines fit on a terminal."""
 
 MOST_WARNINGS = 3
 """Maximum number of warnings of the jobs."""
@@ -36,7 +36,7 @@ def planned(config: Mapping[str, Any], texts: Texts, systems: Systems) -> Iterat
 
 
 def printed_table(table: Path, report: Path, logs: Path, since: float = 0.0) -> Iterator[str]:
-    """Yield the table of the first test set (dev if there is no other), and warnings of the jobs.
+    """Yield the tables of dev, if it is shown, and of the first test set, and warnings of the jobs.
 
     Args:
         table: JSON file of ``evaluation table``.
@@ -45,11 +45,12 @@ def printed_table(table: Path, report: Path, logs: Path, since: float = 0.0) -> 
         since: start of the run, in seconds since 1970; logs of earlier runs are not read.
     """
     sets = shown_sets(read_json(table)["rows"], {"dev"})
-    name, rows = next(iter(sets.items()))
-    yield f"{name}: {size(rows)}"
-    for cells in padded(table_for_readers(rows[:MOST_ROWS])):
-        yield f"  {'  '.join(cells)}"
-    if len(rows) > MOST_ROWS or len(sets) > 1:
+    printed = [name for name in sets if name == "dev"] + [name for name in sets if name != "dev"][:1]
+    for name in printed:
+        yield f"{name}: {size(sets[name])}"
+        for cells in padded(table_for_readers(sets[name][:MOST_ROWS])):
+            yield f"  {'  '.join(cells)}"
+    if len(sets) > len(printed) or any(len(sets[name]) > MOST_ROWS for name in printed):
         yield f"  further rows: {table.with_suffix('.md')}"
     written = [path for path in sorted(logs.glob("**/*.log")) if path.stat().st_mtime > since]
     warned = [(path, line) for path in written for line in _warnings(path)]

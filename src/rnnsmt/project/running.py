@@ -79,7 +79,7 @@ def made_with(directory: Path, config: Path) -> str | None:
     made = read_json(provenance)["config"]
     if made is None:
         return None  # of single commands, without a configuration
-    keys = ("name", "role", "source", "target", "file")
+    keys = ("name", "role", "source", "target", "file", "held_out")
     for key in ("corpora", "languages"):
         old, new = made[key], (given if isinstance(given, dict) else {}).get(key)
         if key == "corpora" and isinstance(new, list) and all(isinstance(entry, dict) for entry in new):

@@ -1,13 +1,13 @@
 """The table of all settings, and the JSON schema of a configuration, made from their declarations."""
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import is_dataclass
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import TypeAdapter
 
-from rnnsmt.base.fields import fields_of
+from rnnsmt.base.fields import Setting, fields_of
 from rnnsmt.config.sections import Config
 from rnnsmt.project.network_settings import PRESETS
 
@@ -19,7 +19,7 @@ def json_schema() -> dict[str, Any]:
     schema = TypeAdapter(Config).json_schema()
     for network, presets in PRESETS.items():
         settings = TypeAdapter(type(presets["paper"])).json_schema()
-        of_section = schema["$defs"][fields_of(Config)[network].annotation.__name__]["properties"]  # type: ignore[union-attr]
+        of_section = schema["$defs"][fields_of(Config)[network].annotation.__name__]["properties"]
         of_section["settings"] = settings
     for of_section in schema["$defs"].values():
         for setting in of_section.get("properties", {}).values():
@@ -39,46 +39,50 @@ def table_lines() -> Iterator[str]:
         "The settings of the networks (`rnn.settings` and others) are the options of the commands `train`.",
         "",
     )
-    yield from _table("Top level", {name: info for name, info in fields_of(Config).items() if not _section(info)})
-    for name, info in fields_of(Config).items():
-        if section := _section(info):
+    yield from _table("Top level", {name: one for name, one in fields_of(Config).items() if not _section(one)})
+    for name, setting in fields_of(Config).items():
+        if section := _section(setting):
             yield ""
             yield from _table(name, fields_of(section), (section.__doc__ or "").splitlines()[0].replace("``", "`"))
 
 
-def _section(info: Any) -> Any:
+def _section(setting: Setting) -> Any:
     """Return the class of a section, or of the entries of a list or map of sections; None for other settings."""
-    kind = info.annotation
+    kind = setting.annotation
     if get_origin(kind) in (list, dict):
         kind = get_args(kind)[-1]
     return kind if is_dataclass(kind) else None
 
 
-def _table(title: str, settings: dict[str, Any], text: str = "") -> Iterator[str]:
+def _table(title: str, settings: dict[str, Setting], text: str = "") -> Iterator[str]:
     yield f"## {title}"
     yield ""
     if text:
         yield from (text, "")
     yield "| key | values | default | meaning |"
     yield "|---|---|---|---|"
-    for name, info in settings.items():
-        default = "required" if info.is_required() else _shown(info.get_default(call_default_factory=True))
-        if info.json_schema_extra:
-            default = f"auto: {default}; demo corpus: {_shown(info.json_schema_extra['demo'])}"
-        yield f"| `{name}` | {_values(info)} | {default} | {info.description or ''} |"
+    for name, setting in settings.items():
+        default = "required" if setting.required else _shown(setting.default)
+        if setting.field.demo is not None:
+            default = f"auto: {default}; demo corpus: {_shown(setting.field.demo)}"
+        yield f"| `{name}` | {_values(setting)} | {default} | {setting.field.description} |"
 
 
 def _shown(value: Any) -> str:
     words = {None: "null", True: "true", False: "false"}
-    return words[value] if value is None or isinstance(value, bool) else str(value)
+    if value is None or isinstance(value, bool):
+        return words[value]
+    return str(list(value) if isinstance(value, tuple) else value)
 
 
-def _values(info: Any) -> str:
+def _values(setting: Setting) -> str:
     """Return the permitted values of a setting in words."""
-    bounds = []
+    field, bounds = setting.field, []
     for bound, words in (("ge", "from"), ("gt", "above"), ("le", "to"), ("lt", "below")):
-        bounds += [f"{words} {getattr(part, bound):g}" for part in info.metadata if hasattr(part, bound)]
-    return " ".join([*(["auto or"] if info.json_schema_extra else []), _kind(info.annotation), *bounds])
+        if getattr(field, bound) is not None:
+            bounds.append(f"{words} {getattr(field, bound):g}")
+    kind = _kind(setting.annotation) + (" or null" if setting.optional else "")
+    return " ".join([*([] if field.demo is None else ["auto or"]), kind, *bounds])
 
 
 def _kind(annotation: Any) -> str:
@@ -88,7 +92,7 @@ def _kind(annotation: Any) -> str:
         return ", ".join(map(str, parts))
     if origin in UNIONS:
         return " or ".join(_kind(part) for part in parts)
-    if origin in (list, tuple):
+    if origin in (list, tuple, Sequence):
         return f"list of {_kind(parts[0])}"
     if hasattr(annotation, "__metadata__"):
         return _kind(parts[0])

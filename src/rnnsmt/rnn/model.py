@@ -15,6 +15,7 @@ training, have hand-written gradients (``rnnsmt.rnn.steps``); autograd different
 vocabulary hashes.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,10 +25,11 @@ from torch.nn.functional import embedding, linear
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import say
+from rnnsmt.networks.data import Vocabulary
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
 from rnnsmt.networks.gradients import Lookup, backpropagate, look_up, product
-from rnnsmt.networks.model_file import ModelFormat, read_model, write_model
+from rnnsmt.networks.model_file import ModelContent, ModelFormat, read_model, write_model
 from rnnsmt.networks.softmax import softmax_gradient
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import RnnSizes
@@ -246,16 +248,17 @@ def loss_and_gradient(
     model: RNNEncoderDecoder,
     source: Tensor,
     target: Tensor,
+    lengths: Tensor,
     dtype: torch.dtype | None = None,
     draws: Draws = NOTHING_DRAWN,
 ) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of -sum log p(y | x) over the batch; return that sum.
 
-    All pairs have equal numbers of source words and of target words, so nothing is padded. Every parameter must have a
-    ``.grad``, which is overwritten.
+    Every parameter must have a ``.grad``, which is overwritten. Padding is computed, and its gradient is 0.
 
     Args:
-        source, target: ids [N, B] and [T, B]; the last row is EOS.
+        source, target: ids [N, B] and [T, B], ending in EOS and padded with EOS.
+        lengths: [2, B], numbers of source ids and of target ids without padding.
         dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
         draws: the masks of dropout, which is applied to the non-recurrent units, embeddings and maxout units (Zaremba
             et al. 2014), and the classes of the softmax.
@@ -273,7 +276,8 @@ def loss_and_gradient(
         draws.drop((rows + unit.b_embedding).unflatten(0, words.shape))
         for unit, (_, words, rows) in zip((encoder, decoder), lookups, strict=True)
     )
-    c = encoder.steps(x, x.new_zeros(x.shape[1], H), None, dtype)[-1]
+    h = encoder.steps(x, x.new_zeros(x.shape[1], H), None, dtype)
+    c = h.gather(0, lengths[0][None, :, None].expand(1, -1, H))[0]
     # all matrices that multiply c are stacked, so forward and backward pass take one product each
     of_c = torch.cat([decoder.V, decoder.C_r, decoder.C_z, decoder.C, output.O_c])
     first, terms, readout = product(c, of_c.t(), dtype).split([H, 3 * H, len(output.O_c)], 1)
@@ -281,7 +285,9 @@ def loss_and_gradient(
     g = output(s, y, readout + output.b_o, dtype, draws).flatten(0, 1)
 
     words = target.flatten()
-    sums, d_g = softmax_gradient(output.G_l, output.b_G, g.detach(), words, dtype, sample=draws.classes(words))
+    counted = (torch.arange(len(target), device=target.device)[:, None] < lengths[1]).flatten()
+    sample = draws.classes(words, counted)
+    sums, d_g = softmax_gradient(output.G_l, output.b_G, g.detach(), words, dtype, sample=sample, counted=counted)
     others = {encoder.embedding, decoder.embedding, output.G_l, output.b_G}
     backpropagate(g, d_g, [parameter for parameter in model.parameters() if parameter not in others], lookups)
     return sums.loss
@@ -291,30 +297,45 @@ FORMAT = ModelFormat("rnnsmt-rnn-1", "an RNN Encoder-Decoder", "train the networ
 
 
 def save_model(path: str | Path, model: RNNEncoderDecoder, meta: dict[str, Any]) -> None:
-    """Write a network, atomically. meta: plain values, which must include ``vocabularies_of`` the pairs."""
+    """Write a network, atomically. meta: plain values, which must include ``hashes_of`` the vocabularies."""
     write_model(path, FORMAT, model, model.sizes, {"meta": meta})
+
+
+class RnnContent(ModelContent):
+    """The metadata of a model file; the words are in the files of the vocabularies."""
+
+    sizes: RnnSizes
 
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RNNEncoderDecoder, dict[str, Any]]:
     """Read a network onto ``device``; return it and the ``meta`` of ``save_model``."""
-    model, content = read_model(path, FORMAT, lambda sizes: RNNEncoderDecoder(RnnSizes(**sizes), seed=None), device)
-    return model, content["meta"]
+    model, content = read_model(path, FORMAT, RnnContent, lambda sizes: RNNEncoderDecoder(sizes, seed=None), device)
+    return model, content.meta
 
 
-def vocabularies_of(pairs: Pairs) -> dict[str, str]:
-    """Return the hashes of both vocabularies, with which ``load_model_of`` matches a model to its pairs."""
-    source, target = pairs.vocabularies
+def hashes_of(vocabularies: Sequence[Vocabulary]) -> dict[str, str]:
+    """Return the hashes of the vocabularies of source and target, entries of ``meta``."""
+    source, target = vocabularies
     return {"source vocabulary": source.hash(), "target vocabulary": target.hash()}
+
+
+def load_model_with(
+    path: str | Path, vocabularies: Sequence[Vocabulary], place: str | Path, device: torch.device | str = "cpu"
+) -> RNNEncoderDecoder:
+    """Read a network that was trained with these vocabularies of source and target; ``place`` is named in messages."""
+    model, meta = load_model(path, device)
+    numbers = model.sizes.source_vocabulary, model.sizes.target_vocabulary
+    for (name, value), vocabulary, number in zip(hashes_of(vocabularies).items(), vocabularies, numbers, strict=True):
+        if meta.get(name) != value or len(vocabulary) != number:
+            raise InputError(
+                f"{path} and {place} do not match: their {name} differs; use the network and the vocabularies of one "
+                "training run"
+            )
+    return model
 
 
 def load_model_of(pairs: Pairs, path: str | Path, setup: DeviceSetup) -> RNNEncoderDecoder:
     """Read a network that was trained with the vocabularies of ``pairs``, and write its device to the log."""
-    model, meta = load_model(path, setup.device)
-    for name, value in vocabularies_of(pairs).items():
-        if meta.get(name) != value:
-            raise InputError(
-                f"{path} and {pairs.path} do not match: their {name} differs; "
-                "train the network on these pairs, or use the pairs that it was trained on"
-            )
+    model = load_model_with(path, pairs.vocabularies, pairs.path, setup.device)
     say(f"{Path(path).name}: computed on {setup}")
     return model

@@ -1,9 +1,9 @@
 """Sizes of an RNN Encoder-Decoder, settings of its training, and three presets. This module does not import torch.
 
-``paper``: sizes, initialisation, Adadelta and minibatches of 64 as in the paper. Details that the paper omits are those
-of its authors' public configuration of the phrase model (GroundHog, experiments/nmt): the loss is summed over the
-minibatch, gradients are clipped at norm 1, training takes 3,000,000 updates. The paper draws the pairs of a minibatch
-at random, which is ``--batching random``.
+``paper``: sizes, initialisation, Adadelta and minibatches of 64 pairs drawn at random as in the paper. Details that the
+paper omits are those of its authors' public configuration of the phrase model (GroundHog, experiments/nmt): ten
+minibatches are sorted by length together, the loss is summed over the minibatch, gradients are clipped at norm 1,
+training takes 3,000,000 updates.
 
 ``small``: a network for a CPU.
 
@@ -12,7 +12,7 @@ at random, which is ``--batching random``.
 * Learning rate decaying to 0: with a constant rate the held-out likelihood stays far below what the network can reach.
 * Initial weights of deviation 0.1 instead of 0.01: the signal passes four matrices of small weights from c to the
   softmax, and with 0.01 the network learns little more than unigrams in the first hundreds of updates.
-* Minibatches of 256: matrix products of 64 rows do not use a CPU fully.
+* Minibatches of 256: matrix products of 64 rows do not use a CPU fully. Their pairs have equal lengths.
 * Clipping at norm 20: at norm 1 every gradient would be clipped, which is slightly worse.
 * One epoch and dropout, chosen on pairs of held-out sentences: a network overfits the pairs of the table in the first
   epoch without dropout, and in the second epoch with dropout (research/worth.md).
@@ -25,11 +25,10 @@ held-out sentences: log p per word -1.39, with 0.1 -1.41, without dropout -1.55.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field
-
+from rnnsmt.base.fields import Field
 from rnnsmt.networks.settings import (
     Batch,
     Clip,
@@ -41,9 +40,11 @@ from rnnsmt.networks.settings import (
     Precision,
     SampledClasses,
     Schedule,
+    Size,
     TrainingSettings,
     Warmup,
     WeightDecay,
+    network_sizes,
     settings,
 )
 
@@ -52,11 +53,11 @@ VARIANTS: tuple[str, ...] = get_args(Variant)
 """Network architectures: the main text and the authors' code, or the equations of the supplementary material."""
 
 Batching = Literal["lengths", "random"]
-"""Composition of a minibatch: pairs with equal source lengths and equal target lengths, so that nothing is padded; or
-any pairs, as in the paper. In this case, gradients are computed per length and summed, which is much slower."""
+"""Composition of a minibatch: pairs with equal source lengths and equal target lengths, or, as in the authors' code,
+the next pairs of the random order, of which those of ten minibatches are sorted by length together."""
 
 
-@dataclass(frozen=True)
+@network_sizes
 class RnnSizes(NetworkSizes):
     """The sizes of an RNN Encoder-Decoder.
 
@@ -69,12 +70,12 @@ class RnnSizes(NetworkSizes):
         variant: one of ``VARIANTS``.
     """
 
-    source_vocabulary: int
-    target_vocabulary: int
-    embedding: int
-    hidden: int
-    maxout: int
-    variant: str = "paper"
+    source_vocabulary: Size
+    target_vocabulary: Size
+    embedding: Size
+    hidden: Size
+    maxout: Size
+    variant: Variant = "paper"
 
     def parameters(self) -> dict[str, dict[str, int]]:
         """Return the numbers of parameters: part of the network -> symbol -> number; symbols of biases begin with b."""
@@ -126,9 +127,10 @@ class RnnSettings(TrainingSettings):
         Batching,
         Field(
             description="phrase pairs in a minibatch; lengths: pairs with the same source length and the same target "
-            "length, without padding; random: pairs drawn at random, as in the paper, much slower"
+            "length; random: pairs drawn at random and sorted by length ten minibatches at a time, as in the code of "
+            "the paper's authors"
         ),
-    ] = "lengths"
+    ] = "random"
     deviation: Annotated[
         float, Field(gt=0, description="standard deviation of the normally distributed initial weights")
     ] = 0.01
@@ -182,6 +184,7 @@ SMALL = RnnSettings(
     embedding=64,
     hidden=256,
     maxout=128,
+    batching="lengths",
     deviation=0.1,
     batch=256,
     epochs=1.0,

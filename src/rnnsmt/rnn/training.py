@@ -1,13 +1,14 @@
 """Training of an RNN Encoder-Decoder on phrase pairs: minibatches, held-out pairs, task.
 
-The loop is in ``rnnsmt.networks.training``. Minibatches contain pairs in random order, without padding. Each pair
-occurs once per epoch. The pairs of a minibatch have equal source lengths and equal target lengths, unless batching is
-random.
+The loop is in ``rnnsmt.networks.training``. Each pair occurs once per epoch, in random order. The pairs of a minibatch
+have equal source lengths and equal target lengths (``PairBatches``), or similar lengths and padding
+(``SortedBatches``).
 
 The likelihood of held-out pairs is computed with the network and with a unigram model.
 """
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +17,35 @@ import torch
 from torch import Tensor
 
 from rnnsmt.base.io import InputError
-from rnnsmt.networks.batches import Index, WindowBatches
+from rnnsmt.networks.batches import Index, SortedBatches, WindowBatches
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.gradients import backpropagate
 from rnnsmt.networks.pair_training import PairTask
 from rnnsmt.networks.task import Row, Sums, evenly
-from rnnsmt.rnn.model import RNNEncoderDecoder, loss_and_gradient, save_model, vocabularies_of
+from rnnsmt.rnn.model import RNNEncoderDecoder, hashes_of, loss_and_gradient, save_model
 from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import RnnSettings
 
 
-def pair_tensors(pairs: Pairs, index: Index, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
-    """Return pairs of equal lengths on the device, as int64 ids with EOS: source [N, B] and target [T, B]."""
-    tensors = []
-    for side in pairs.sides:
-        begin = np.asarray(side.offsets[index])
-        length = int(side.offsets[index[0] + 1] - begin[0])
-        places = begin[None, :] + np.arange(length)[:, None]
-        tensors.append(side.words[places].astype(np.int64))
-    source, target = torch.from_numpy(np.concatenate(tensors)).to(device, non_blocking=True).split([*map(len, tensors)])
-    return source, target
+def pair_tensors(pairs: Pairs, index: Index, device: torch.device | str = "cpu") -> tuple[Tensor, ...]:
+    """Return pairs on the device, int64: source [N, B] and target [T, B] with EOS, padded with EOS, and lengths [2, B].
+
+    The lengths are the numbers of source and target ids with EOS, without padding.
+    """
+    lengths = np.stack([side.lengths(index) for side in pairs.sides])
+    parts = []
+    for side, of_side in zip(pairs.sides, lengths, strict=True):
+        # past its end, a phrase is continued by its last id
+        places = side.offsets[index] + np.minimum(np.arange(of_side.max())[:, None], of_side - 1)
+        parts.append(side.words[places].astype(np.int64))
+    # one copy to the device
+    rows = torch.from_numpy(np.concatenate([*parts, lengths])).to(device, non_blocking=True)
+    return rows.split([*map(len, parts), len(lengths)])
+
+
+def longer_side(pairs: Pairs, index: Index) -> Index:
+    """Return the length of the longer side of pairs, with EOS."""
+    return np.maximum(*(side.lengths(index) for side in pairs.sides))
 
 
 def group_by_length(pairs: Pairs, index: Index) -> list[Index]:
@@ -49,36 +59,24 @@ def group_by_length(pairs: Pairs, index: Index) -> list[Index]:
 
 
 class PairBatches(WindowBatches):
-    """Minibatches of phrase pairs.
+    """Minibatches of phrase pairs of equal lengths.
 
     The pairs of incomplete minibatches are carried over to the next window, except at the end of an epoch.
 
     Attributes:
         size: number of pairs, including held-out pairs.
-        trained: number of pairs without held-out pairs.
         waiting: pairs carried over from the previous window.
     """
 
-    def __init__(
-        self,
-        pairs: Pairs,
-        batch: int,
-        seed: int,
-        held_out: Index,
-        same_lengths: bool = True,
-    ) -> None:
+    def __init__(self, pairs: Pairs, batch: int, seed: int, held_out: Index) -> None:
         """Begin with the first epoch.
 
         Args:
             batch: number of pairs of a minibatch; at the end of an epoch there may be fewer.
             held_out: indices of the held-out pairs, ascending.
-            same_lengths: the pairs of a minibatch have equal lengths.
         """
         super().__init__(len(pairs), seed)
-        self.pairs, self.batch, self.held_out, self.same_lengths = pairs, batch, held_out, same_lengths
-        self.trained = self.size - len(held_out)
-        if self.trained <= 0:
-            raise InputError(f"{pairs.path}: no pairs remain for training; use more text, or omit --held-out")
+        self.pairs, self.batch, self.held_out = pairs, batch, held_out
         self.waiting: Index = np.zeros(0, np.int64)
         self._left = self.waiting
 
@@ -92,7 +90,7 @@ class PairBatches(WindowBatches):
         last = self.window + 1 == self.windows
         ready, left = [], [np.zeros(0, np.int64)]
         index = np.concatenate([self.waiting, order[~np.isin(order, self.held_out)]])
-        for group in group_by_length(self.pairs, index) if self.same_lengths else [index]:
+        for group in group_by_length(self.pairs, index):
             whole = len(group) if last else len(group) - len(group) % self.batch
             ready += [group[begin : begin + self.batch] for begin in range(0, whole, self.batch)]
             left.append(group[whole:])
@@ -108,10 +106,6 @@ class PairBatches(WindowBatches):
         super().restore(state)
         self.waiting = state["waiting"].cpu().numpy()
 
-    def updates(self, epochs: float) -> int:
-        """Return the approximate number of minibatches of ``epochs`` epochs, assuming that all are complete."""
-        return max(round(epochs * self.trained / self.batch), 1)
-
 
 ROWS = 256
 """Number of pairs that are evaluated at a time."""
@@ -121,6 +115,7 @@ class RnnTask(PairTask):
     """Training of a network on phrase pairs.
 
     Attributes:
+        trained: number of pairs without held-out pairs.
         validation: the held-out pairs, in groups of equal lengths, as arguments of ``log_probability``.
     """
 
@@ -128,42 +123,43 @@ class RnnTask(PairTask):
     model: RNNEncoderDecoder
     settings: RnnSettings
     pairs: Pairs
-    batches: PairBatches
+    batches: PairBatches | SortedBatches
 
     def __init__(self, pairs: Pairs, settings: RnnSettings, seed: int, setup: DeviceSetup) -> None:
         """Draw the held-out pairs and create the network."""
         super().__init__(pairs, "pairs", settings, seed, setup)
+        self.trained = len(pairs) - len(self.held_out)
+        if self.trained <= 0:
+            raise InputError(f"{pairs.path}: no pairs remain for training; use more text, or omit --held-out")
         groups = group_by_length(pairs, self.held_out)
         pieces = [group[begin : begin + ROWS] for group in groups for begin in range(0, len(group), ROWS)]
         self.validation = [rows_and_lengths(*pair_tensors(pairs, piece, setup.device)) for piece in pieces]
-        same_lengths = settings.batching == "lengths"
-        self.batches = PairBatches(pairs, settings.batch, seed, self.held_out, same_lengths)
+        if settings.batching == "lengths":
+            self.batches = PairBatches(pairs, settings.batch, seed, self.held_out)
+        else:
+            lengths = partial(longer_side, pairs)
+            self.batches = SortedBatches(len(pairs), settings.batch, seed, self.held_out, lengths)
         sizes = settings.sizes(*map(len, pairs.vocabularies))
         self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(setup.device)
-        # the groups of random minibatches have so many shapes that few graphs would be replayed
-        self.same_launches = settings.variant != "supplementary" and same_lengths
+        self.same_launches = settings.variant != "supplementary"
         self.sum_of_losses = settings.loss == "sum"
-        self.total = settings.updates or self.batches.updates(settings.epochs)
+        self.total = settings.updates or max(round(settings.epochs * self.trained / settings.batch), 1)
         self.evaluations = evenly(self.total, settings.evaluations)
 
-    def groups(self, index: Index) -> list[Index]:
-        """Return pairs of equal lengths; the sum of their gradients equals the gradient over padded pairs."""
-        return [index] if self.settings.batching == "lengths" else group_by_length(self.pairs, index)
-
-    def tensors(self, index: Index, update: int) -> tuple[Tensor, Tensor]:
-        """Return source words [N, B] and target words [T, B] of pairs of equal lengths."""
+    def tensors(self, index: Index, update: int) -> tuple[Tensor, ...]:
+        """Return the tensors of ``pair_tensors``."""
         return pair_tensors(self.pairs, index, self.setup.device)
 
     def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Any) -> Tensor:
-        source, target, draws = batch
+        source, target, lengths, draws = batch
         if self.settings.variant == "supplementary":
-            return supplementary_loss_and_gradient(model, source, target)
-        return loss_and_gradient(model, source, target, self.setup.matmul_dtype, draws)
+            return supplementary_loss_and_gradient(model, source, target, lengths)
+        return loss_and_gradient(model, source, target, lengths, self.setup.matmul_dtype, draws)
 
     def evaluate(self, seen: int, sums: Sums) -> Row:
         loss = sums.measured[0].item()
         row = {
-            "epoch": round(seen / self.batches.trained, 4),
+            "epoch": round(seen / self.trained, 4),
             "train log p per pair": -loss / sums.examples,
             "train log p per word": -loss / sums.words,
         }
@@ -176,7 +172,7 @@ class RnnTask(PairTask):
         return row.get("held-out log p per pair", -math.inf) if self.settings.keep == "best" else -math.inf
 
     def start_message(self) -> str:
-        text = f"{len(self.pairs):,} pairs: {self.batches.trained:,} for training, {len(self.held_out):,} held out"
+        text = f"{len(self.pairs):,} pairs: {self.trained:,} for training, {len(self.held_out):,} held out"
         if self.settings.keep == "best" and not len(self.held_out):
             text += " (so the last parameters are kept, not the best ones)"
         return text
@@ -201,17 +197,18 @@ class RnnTask(PairTask):
         }
 
     def save_model(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
-        save_model(path, self.model, description | vocabularies_of(self.pairs) | self.inputs)
+        save_model(path, self.model, description | hashes_of(self.pairs.vocabularies) | self.inputs)
 
 
-def supplementary_loss_and_gradient(model: RNNEncoderDecoder, source: Tensor, target: Tensor) -> Tensor:
+def supplementary_loss_and_gradient(
+    model: RNNEncoderDecoder, source: Tensor, target: Tensor, lengths: Tensor
+) -> Tensor:
     """Compute ``loss_and_gradient`` by autograd alone, for ``supplementary``, which has no hand-written gradient."""
-    loss = -model.log_probability(*rows_and_lengths(source, target)).sum()
+    loss = -model.log_probability(*rows_and_lengths(source, target, lengths)).sum()
     backpropagate(loss, torch.ones_like(loss), list(model.parameters()), [])
     return loss.detach().double()
 
 
-def rows_and_lengths(source: Tensor, target: Tensor) -> tuple[Tensor, ...]:
-    """Return pairs of equal lengths, source [N, B] and target [T, B], as arguments of ``log_probability``."""
-    lengths = [torch.full((side.shape[1],), len(side), device=side.device) for side in (source, target)]
+def rows_and_lengths(source: Tensor, target: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+    """Return the tensors of ``pair_tensors`` as arguments of ``log_probability``."""
     return source.t(), lengths[0], target.t(), lengths[1]

@@ -37,8 +37,8 @@ class LockstepSearch:
     """Lockstep search of all sentences of a ``SentenceSearch``.
 
     Workspaces have a capacity of ``LEAST_ROOM`` words times a power of two and are reused. Their total capacity is
-    ``in_flight`` times ``LEAST_ROOM`` words, so fewer long sentences are in progress at a time, and memory does not
-    grow with the length of the sentences.
+    ``SearchOptions.together`` times ``LEAST_ROOM`` words, so fewer long sentences are in progress at a time, and memory
+    does not grow with the length of the sentences.
 
     Args:
         search: the search, which has neural features.
@@ -48,7 +48,7 @@ class LockstepSearch:
     def __init__(self, search: SentenceSearch, pool: ThreadPoolExecutor) -> None:
         self.search, self.pool = search, pool
         self.idle: list[tuple[int, Work]] = []
-        self.room = max(search.options.in_flight, 1) * LEAST_ROOM
+        self.room = search.options.together * LEAST_ROOM
         """Total capacity, in words, of the workspaces that may still be allocated."""
 
     def translations(self) -> Iterator[Translation]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import words_of
+from rnnsmt.base.io import InputError, words_of
 from rnnsmt.networks.options import need_torch
 from rnnsmt.search.kernels import neural_store
 from rnnsmt.search.kernels.hash_tables import FREE, enter_rows
@@ -215,9 +215,10 @@ class NeuralFeature(ABC):
         fresh = self.store.entries[first:last]
         known, owner = np.unique(fresh["context"], return_inverse=True)
         order = np.argsort(owner, kind="stable")
-        fresh["score"][order] = self.score(
-            self.store.contexts[known], owner[order].astype(np.int32), fresh["word"][order]
-        )
+        scores = self.score(self.store.contexts[known], owner[order].astype(np.int32), fresh["word"][order])
+        if not np.isfinite(scores).all():  # of weights that are finite, but too large
+            raise InputError(f"{self.name}: the network gives probabilities that are not numbers; train it again")
+        fresh["score"][order] = scores
         self.waiting_from = last
         self.batches += 1
 

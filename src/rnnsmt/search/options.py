@@ -15,6 +15,12 @@ MAX_ENTRIES = 7 << 22
 """Maximum number of n-grams in the store of a neural feature: 7/8 of 2^25. The n-grams that the sentences in progress
 still add fit into the last eighth, so the store, whose size is a power of two, is not doubled again."""
 
+CELLS_TOGETHER = 12_800
+"""Number of cells per stack, of all sentences in progress, above which fewer sentences are decoded together."""
+
+LEAST_TOGETHER = 32
+"""Number of sentences decoded together with any number of cells per stack, for the threads."""
+
 ENTRY_BYTES = 60
 """Bytes of the store per n-gram of its capacity, which is a power of two."""
 
@@ -42,7 +48,7 @@ class SearchOptions:
         cslm_cells: maximum number of cells of a stack scored by neural features; the others are discarded. Half of them
             are the best by all other scores, the other half are the best of each group that the search without neural
             features would recombine.
-        in_flight: number of sentences of up to 40 words decoded together if there are neural features; a longer
+        in_flight: maximum number of sentences of up to 40 words decoded together if there are neural features; a longer
             sentence counts as several.
     """
 
@@ -55,6 +61,15 @@ class SearchOptions:
     cslm_cells: int = Search.cslm_cells
     in_flight: int = 128
 
+    @property
+    def together(self) -> int:
+        """Return the number of sentences of up to 40 words decoded together, fewer than ``in_flight`` with many cells.
+
+        Otherwise, the n-grams that they add to the store of a network would not fit into its last eighth
+        (``MAX_ENTRIES``).
+        """
+        return max(min(self.in_flight, max(CELLS_TOGETHER // self.cslm_cells, LEAST_TOGETHER)), 1)
+
     def log_beam(self) -> float:
         """Return the natural logarithm of the beam threshold."""
         if self.beam_threshold is None:
@@ -65,8 +80,8 @@ class SearchOptions:
 def add_search_options(parser: argparse.ArgumentParser) -> None:
     """Add the limits of the search and the options of the CSLM."""
     for name, key in (("pop_limit", POP_LIMIT), ("stack", STACK)):
-        info = fields_of(Search)[name]
-        text = f"{info.description} (default: the value of [{key}] in moses.ini, else {info.default})"
+        setting = fields_of(Search)[name]
+        text = f"{setting.field.description} (default: the value of [{key}] in moses.ini, else {setting.default})"
         add_fields(parser, Search, name, default=None, help=text)
     add_fields(parser, Search, "cslm_cells")
     add_fields(parser, Rnn, "device")

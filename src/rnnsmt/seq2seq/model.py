@@ -16,20 +16,21 @@ translations do not depend on the rest of the batch. On a GPU, ``Seq2Seq.encode`
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.networks.data import NULL, Vocabulary
+from rnnsmt.networks.data import NULL, Vocabulary, Words
 from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
-from rnnsmt.networks.model_file import ModelFormat, read_model, write_model
+from rnnsmt.networks.model_file import ModelContent, ModelFormat, Shortlist, read_model, write_model
 from rnnsmt.networks.softmax import LOG2E, ExactSoftmax, power_of_2
 from rnnsmt.seq2seq.sentences import SIDES, as_read, padded
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
@@ -115,6 +116,30 @@ class Seq2Seq(nn.Module):
 FORMAT = ModelFormat("rnnsmt-seq2seq-1", "an LSTM encoder-decoder", "train it again with `seq2seq train`")
 
 
+class BothWords(BaseModel):
+    """The words of both sides in the metadata of a model file."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    source: Words
+    target: Words
+
+
+class Seq2SeqContent(ModelContent):
+    """The metadata of a model file."""
+
+    sizes: Seq2SeqSizes
+    words: BothWords
+    source_order: Annotated[Literal["reversed", "forward"], Field(alias="source order")]
+
+    def shortlists(self) -> list[Shortlist]:
+        """Return the words of both sides."""
+        return [
+            Shortlist("source words", self.words.source, self.sizes.source_vocabulary),
+            Shortlist("target words", self.words.target, self.sizes.target_vocabulary),
+        ]
+
+
 class TrainedSeq2Seq(NamedTuple):
     """The content of a model file.
 
@@ -145,9 +170,9 @@ def save_model(
 
 def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedSeq2Seq:
     """Read a network onto a device."""
-    model, content = read_model(path, FORMAT, lambda sizes: Seq2Seq(Seq2SeqSizes(**sizes), seed=None), device)
-    source, target = (Vocabulary(content["words"][name]) for name in SIDES)
-    return TrainedSeq2Seq(model.eval(), source, target, content["source order"], content["meta"])
+    model, content = read_model(path, FORMAT, Seq2SeqContent, lambda sizes: Seq2Seq(sizes, seed=None), device)
+    source, target = (Vocabulary(words) for _, words, _ in content.shortlists())
+    return TrainedSeq2Seq(model.eval(), source, target, content.source_order, content.meta)
 
 
 def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[TrainedSeq2Seq]:

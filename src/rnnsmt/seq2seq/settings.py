@@ -11,11 +11,10 @@ kept.
 ``demo``: for the demo corpus, minutes of CPU time.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Literal
 
-from pydantic import Field
-
+from rnnsmt.base.fields import Field
 from rnnsmt.networks.settings import (
     Batch,
     Clip,
@@ -26,14 +25,18 @@ from rnnsmt.networks.settings import (
     Optimiser,
     SampledClasses,
     Schedule,
+    Size,
     TrainingSettings,
     Warmup,
     WeightDecay,
+    network_sizes,
     settings,
 )
 
+Layers = Annotated[int, Field(gt=0, le=100)]
 
-@dataclass(frozen=True)
+
+@network_sizes
 class Seq2SeqSizes(NetworkSizes):
     """The sizes of a network.
 
@@ -45,11 +48,11 @@ class Seq2SeqSizes(NetworkSizes):
         layers: number of layers of the encoder and of the decoder.
     """
 
-    source_vocabulary: int
-    target_vocabulary: int
-    embedding: int
-    hidden: int
-    layers: int
+    source_vocabulary: Size
+    target_vocabulary: Size
+    embedding: Size
+    hidden: Size
+    layers: Layers
 
     def parameters(self) -> dict[str, dict[str, int]]:
         """Return the numbers of parameters: part -> symbol -> number; ``torch.nn.LSTM`` has two biases per gate."""
@@ -76,7 +79,7 @@ class Seq2SeqSettings(TrainingSettings):
 
     embedding: Annotated[int, Field(gt=0, description="dimension of the word embeddings")] = 1000
     hidden: Annotated[int, Field(gt=0, description="number of LSTM cells per layer")] = 1000
-    layers: Annotated[int, Field(gt=0, description="number of LSTM layers of the encoder and of the decoder")] = 4
+    layers: Annotated[Layers, Field(description="number of LSTM layers of the encoder and of the decoder")] = 4
     source_order: Annotated[
         Literal["reversed", "forward"], Field(description="order in which the words of a source sentence are read")
     ] = "reversed"

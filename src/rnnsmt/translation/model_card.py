@@ -42,7 +42,7 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
     if not rows or not scores:
         raise InputError(f"{results}: the run has no system {name}; use --system and --results from the same run")
     config = content["config"]
-    is_demo = any(str(corpus["target"]).startswith("results/demo/") for corpus in config["corpora"])
+    is_demo = any(str(corpus.get("target")).startswith("results/demo/") for corpus in config["corpora"])
     return rendered(
         "rnnsmt.translation",
         "model-card.md.j2",

@@ -358,7 +358,7 @@ class System:
             need_torch()
 
             from rnnsmt.networks.data import Vocabulary
-            from rnnsmt.rnn.model import load_model as load_network
+            from rnnsmt.rnn.model import load_model_with
 
             if not self.description.rnn:
                 raise InputError(
@@ -366,12 +366,8 @@ class System:
                     "with the feature `rnn`"
                 )
             path, *files = map(self._file, self.description.rnn)
-            model, meta = load_network(path)
             vocabularies = [Vocabulary.read(file) for file in files]
-            if [vocabulary.hash() for vocabulary in vocabularies] != [
-                meta.get(f"{side} vocabulary") for side in ("source", "target")
-            ]:
-                raise InputError(f"{path}: its vocabularies differ from {files[0]} and {files[1]}")
+            model = load_model_with(path, vocabularies, " and ".join(map(str, files)))
             self._network = model.eval(), vocabularies
         return self._network
 

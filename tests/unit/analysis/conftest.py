@@ -13,7 +13,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create phrase pairs (``pairs``), of phrases of one and four words, and a random network (``m.safetensors``)."""
     pytest.importorskip("torch")
 
-    from rnnsmt.rnn.model import save_model, vocabularies_of
+    from rnnsmt.rnn.model import hashes_of, save_model
     from rnnsmt.rnn.pairs import Pairs
     from tests.unit.rnn.test_generation import network
 
@@ -26,6 +26,8 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = ["--source", f"{directory}/source", "--target", f"{directory}/target", "--output-dir", f"{directory}/pairs"]
     assert main(["rnn", "prepare", "--phrase-table", f"{directory}/table", *texts]) == 0
     save_model(
-        directory / "m.safetensors", network(0.3, source=8, target=8), vocabularies_of(Pairs.open(directory / "pairs"))
+        directory / "m.safetensors",
+        network(0.3, source=8, target=8),
+        hashes_of(Pairs.open(directory / "pairs").vocabularies),
     )
     return directory

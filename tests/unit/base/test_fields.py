@@ -1,13 +1,14 @@
 """Options made from fields: types, bounds, defaults and help texts."""
 
 import argparse
+from dataclasses import field
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from rnnsmt.base.fields import add_fields, checked
+from rnnsmt.base.fields import Field, add_fields, checked
 from rnnsmt.base.io import InputError
 
 
@@ -16,9 +17,9 @@ class Example:
     """Settings of the tests."""
 
     size: Annotated[int, Field(ge=2, le=9, description="number of units")] = 5
-    rate: Annotated[float, Field(gt=0, description="rate, at most 10 %", allow_inf_nan=False)] = 0.5
+    rate: Annotated[float, Field(gt=0, description="rate, at most 10 %")] = 0.5
     kind: Annotated[Literal["one", "two"], Field(description="kind of the example")] = "one"
-    limits: Annotated[list[int], Field(description="limit of each order")] = Field(default_factory=list)
+    limits: Annotated[list[int], Field(description="limit of each order")] = field(default_factory=list)
     other: Annotated[int | None, Field(ge=1, description="another number")] = None
 
     def __post_init__(self) -> None:

@@ -4,13 +4,16 @@ import argparse
 import importlib.util
 import random
 import tarfile
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from scipy import stats
 
+from rnnsmt.base.io import read_lines
 from rnnsmt.evaluation.scores import Score, write_score
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -51,29 +54,119 @@ def test_random_splits_are_disjoint_and_new(held_out):
     assert max(numbers) < 15_000
 
 
-def test_estimates(held_out):
-    three, weights = splits(held_out), {"rnn": 1, "baseline": -1}
-    found = held_out.estimate(three, weights)
-    each = [float(held_out.contrast([split], weights)[0]) for split in three]
-    assert found.by_split == each
-    assert found.p == pytest.approx(stats.ttest_1samp(each, 0).pvalue)
-    low, high = stats.t.interval(0.95, 2, np.mean(each), stats.sem(each))
-    assert found.interval == pytest.approx((low, high))
-    assert found.sentences[0] < found.pooled < found.sentences[1]
+def test_the_held_out_set_of_multi30k_was_never_drawn(held_out, shared_dir):
+    """The lines in the configuration are all unique sentences that are in no set of the experiments before."""
+    source = list(read_lines(shared_dir / "data/multi30k/train.en.gz"))
+    unused = held_out.unused_sentences(source)
+    drawn = [*held_out.random_splits(source), *held_out.fresh_splits(source)]
+    unique = [number for number, times in enumerate(map(Counter(source).get, source)) if times == 1]
+    before = random.Random(20261122).sample(unique, 2000)
+    assert sorted([*unused, *before, *(number for part in drawn for number in part)]) == unique
+    corpora = yaml.safe_load((ROOT / "workflow/configs/multi30k.yaml").read_text())["corpora"]
+    (lines,) = [entry["held_out"]["lines"] for entry in corpora if "held_out" in entry]
+    assert lines == [number + 1 for number in unused]
+
+
+WEIGHTS = {"rnn": 1, "baseline": -1}
+
+
+def test_fresh_splits_share_no_sentence_with_others(held_out):
+    source = [f"line {k}" for k in range(29_000)]
+    drawn = [set(rows) for rows in held_out.fresh_splits(source)]
+    assert [len(rows) for rows in drawn] == [2000] * 8
+    assert len(set.union(*drawn)) == 16_000
+    used = set(random.Random(20261122).sample(range(29_000), 2000)).union(*held_out.random_splits(source))
+    assert not used & set.union(*drawn)
+
+
+def test_the_variance_of_a_split_has_sentences_and_repeated_trainings(held_out):
+    three = splits(held_out)
+    found = held_out.estimate(three, WEIGHTS)
+    each = [float(held_out.contrast([split], WEIGHTS)[0]) for split in three]
+    assert found.by_split == each and found.value == pytest.approx(np.mean(each))
+    runs = [[float(held_out.contrast([held_out.run_of(split, r)], WEIGHTS)[0]) for r in (0, 1)] for split in three]
+    measured = np.mean(np.var(runs, axis=1, ddof=1)) / 2
+    draws = [
+        held_out.contrast([s], WEIGHTS, [times]) for s, times in zip(three, held_out.resamples(three), strict=True)
+    ]
+    assert found.within == pytest.approx(np.mean(np.var(draws, axis=1)) + measured)
+    larger = max(found.within, np.var(each, ddof=1))
+    half = stats.t.ppf(0.975, (larger / measured) ** 2 * 3) * (larger / 3) ** 0.5
+    assert found.interval == pytest.approx((found.value - half, found.value + half))
+    assert found.p == pytest.approx(
+        2 * stats.t.sf(abs(found.value) / (larger / 3) ** 0.5, (larger / measured) ** 2 * 3)
+    )
+
+
+def test_splits_that_differ_widen_the_interval(held_out):
+    alike, different = splits(held_out), splits(held_out)
+    better = different[0].statistics["rnn"]
+    better[..., :4] = better[..., 4:8]  # all n-grams match
+    narrow, wide = held_out.estimate(alike, WEIGHTS), held_out.estimate(different, WEIGHTS)
+    assert wide.between > wide.within > narrow.between
+    assert np.diff(wide.interval) > 2 * np.diff(narrow.interval)
+
+
+def test_what_was_not_repeated_is_assumed(held_out):
+    """A network counts with the sum of the factors of its systems; tuning counts for every system."""
+    contrasts = held_out.CONTRASTS
+    of_one_run = [held_out.assumed_variance(weights, "mert", 1, only_networks=False) for weights in contrasts.values()]
+    tuning, network = 0.09**2, 0.09**2
+    assert of_one_run == pytest.approx([2 * tuning + network, 2 * tuning + network, 4 * tuning, 2 * tuning + network])
+    two = held_out.assumed_variance(contrasts["I = B - A"], "mira", 2, only_networks=True)
+    assert two == 0
+    one, both = splits(held_out)[:1], held_out.estimate(splits(held_out)[:1], WEIGHTS)
+    shared = held_out.estimate(one, WEIGHTS, networks=1)
+    assert shared.within == pytest.approx(both.within + network)
+    first = [held_out.run_of(one[0], 0)]
+    assert held_out.optimiser_of(first[0]) == "mira"
+    assert np.isnan(held_out.estimate(first, WEIGHTS).between)
+
+
+@pytest.mark.parametrize(
+    ("interval", "paper", "said"),
+    [
+        ((0.1, 0.4), None, "above 0"),
+        ((0.1, 0.4), 0.57, "above 0, smaller"),
+        ((0.1, 0.6), 0.57, "above 0, agrees"),
+        ((-0.4, -0.1), 0.57, "below 0, smaller"),
+        ((-0.1, 0.3), 0.57, "contains 0, smaller"),
+        ((-0.1, 0.6), 0.57, "inconclusive: contains 0 and the paper's figure"),
+        ((0.6, 0.9), 0.57, "above 0, larger"),
+    ],
+)
+def test_two_answers(held_out, interval, paper, said):
+    assert held_out.answers(interval, paper) == said
+
+
+def test_holm(held_out):
     assert held_out.holm([0.01, 0.04, 0.03, 0.5]) == pytest.approx([0.04, 0.09, 0.09, 0.5])
 
 
-def test_a_single_split_has_no_interval_over_splits(held_out, capsys):
-    """The cells of the variation over splits are empty, and there is no p-value to correct."""
-    weights = {"rnn": 1, "baseline": -1}
-    for number in (1, 2):
-        primary = held_out.contrasts_table(splits(held_out)[:number], {held_out.PRIMARY[0]: weights})
-        head, _, row = ([cell.strip() for cell in line.split("|")] for line in capsys.readouterr().out.splitlines())
-        empty = [name for name, cell in zip(head[1:-1], row[1:-1], strict=True) if not cell]
-        assert empty == (["95 %, splits", "p", "detectable"] if number == 1 else [])
-        assert "nan" not in row
-        assert np.isnan(primary["A, random"]) == (number == 1)
-    assert not held_out.contrasts_table(splits(held_out), {"A": weights})  # p-values of other contrasts are uncorrected
+def test_only_primary_contrasts_are_corrected(held_out, capsys):
+    assert list(held_out.contrasts_table(splits(held_out), {held_out.PRIMARY[0]: WEIGHTS}, None)) == ["A, random"]
+    assert not held_out.contrasts_table(splits(held_out), {"A": WEIGHTS}, None)
+    assert "nan" not in capsys.readouterr().out
+
+
+def table_rows(directory: Path, held_out, texts) -> list[str]:
+    """Return the rows of the published table that the archive gives for these texts."""
+    with tarfile.open(ROOT / "benchmarks/held_out.tar.xz") as tar:
+        tar.extractall(directory, filter="data")
+    return held_out.claims_table(directory, texts)
+
+
+def test_a_published_row_comes_from_the_archive(held_out, tmp_path):
+    page = (ROOT / "docs/results.md").read_text()
+    assert (
+        table_rows(tmp_path, held_out, [text for text in held_out.PUBLISHED if text.pattern == "laws10M"])[-1] in page
+    )
+
+
+@pytest.mark.slow
+def test_the_published_table_comes_from_the_archive(held_out, tmp_path):
+    page = (ROOT / "docs/results.md").read_text()
+    assert "\n".join(table_rows(tmp_path, held_out, held_out.PUBLISHED)) in page
 
 
 def test_bins_hold_every_sentence_once(held_out):

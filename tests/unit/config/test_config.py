@@ -42,7 +42,7 @@ def test_the_experiment_of_the_paper_has_the_paper_s_conditions():
     for section, values in paper.items():
         assert wmt14[section].items() >= values.items()
     assert paper["tuning"] | paper["search"] == {
-        "optimiser": "mert", "nbest": 100, "restarts": 20, "pop_limit": 2000, "stack": 2000,
+        "optimiser": "mert", "nbest": 100, "restarts": 20, "pop_limit": 2000, "stack": 2000, "cslm_cells": 2000,
     }  # fmt: skip
 
 
@@ -188,6 +188,26 @@ MISTAKES = {
         ["lm.prune: 4 thresholds for a model of order 3; specify at most one for each order"],
     ),
     "a threshold below 0": (lambda c: c["lm"].update(prune=[-1]), ["lm.prune[0]: must be at least 0, not -1"]),
+    "held-out lines that cannot be": (
+        lambda c: (
+            c["corpora"].__setitem__(
+                4, {"name": "test", "role": "test", "held_out": {"corpus": "harbor", "lines": [3]}, "source": "x"}
+            ),
+            c["corpora"].__setitem__(
+                2, {"name": "more", "role": "bitext", "held_out": {"corpus": "harbour", "lines": [2, 5, 2]}}
+            ),
+        ),
+        [
+            "corpora[2] (more): held_out is allowed for roles dev and test only",
+            "corpora[4] (test): held_out.corpus: no corpus harbor of role bitext; did you mean harbour?",
+            "corpora[4] (test): held_out cannot be combined with source",
+            "corpora: line 2 of harbour is held out 2 times",
+        ],
+    ),
+    "the paper's figures beside another language": (
+        lambda c: (c["evaluation"].update(paper=True), c["languages"].update(target="de")),
+        ["evaluation.paper: the published results are for en and fr, not en and de"],
+    ),
     "a joint of nothing": (
         lambda c: c["evaluation"]["joint"].update(all=["harbour-test", "other"]),
         ["evaluation.joint.all: other is not a test corpus; available: harbour-test"],

@@ -99,12 +99,33 @@ def test_both_sides_in_one_file(tmp_path):
     corpus = one_file(tmp_path, file="all.de.tsv", columns=[3, 1])
     assert (corpus.source, corpus.target) == tuple(f"results/corpus/separated/mine.{lang}.gz" for lang in ("en", "fr"))
     assert files_of(corpus) == [("file", f"{tmp_path}/all.de.tsv")]
-    assert corpus.file.options() == "--columns 3 1"
+    assert corpus.separated.options() == "--columns 3 1"
     assert list(language_warnings([corpus], {"source": "en", "target": "fr"})) == []
     (line,) = missing_files([corpus], str(tmp_path))
     assert line.startswith(f"corpora[0] (mine): file: {tmp_path}/all.de.tsv does not exist; ")
     members = {"source": "a b.en", "target": "c.fr"}
-    assert one_file(None, file="x.zip", members=members).file.options() == "--members 'a b.en' c.fr"
+    assert one_file(None, file="x.zip", members=members).separated.options() == "--members 'a b.en' c.fr"
+
+
+def test_lines_of_training_text_as_sets(tmp_path):
+    """Training text lacks the lines of all its sets, and sets have its files, downloads included."""
+    url = {"url": "https://example.org/all.fr", "sha256": None}
+    entries = [
+        {"name": "mine", "role": "bitext", "source": "a.en", "target": "a.fr", "download": {"target": url}},
+        {"name": "tuned", "role": "dev", "held_out": {"corpus": "mine", "lines": [7, 2]}},
+        {"name": "test", "role": "test", "held_out": {"corpus": "mine", "lines": [3]}},
+        {"name": "other", "role": "bitext", "file": "b.tmx"},
+    ]
+    languages = {"source": "en", "target": "fr"}
+    mine, tuned, test, _ = found = corpora_of({"corpora": entries, "data_dir": str(tmp_path), "languages": languages})
+    assert [corpus.separated.options() for corpus in found] == ["--without-lines 2 3 7", "--lines 7 2", "--lines 3", ""]
+    assert dict(files_of(tuned)) == dict(files_of(mine))
+    assert (dict(files_of(mine))["source"], tuned.downloads) == (f"{tmp_path}/a.en", mine.downloads)
+    assert (mine.target, test.target) == tuple(f"results/corpus/separated/{name}.fr.gz" for name in ("mine", "test"))
+    assert list(file_mistakes(found)) == []
+    copied = corpora_of({"corpora": [*entries, entries[0] | {"name": "copy", "role": "test"}], "data_dir": None,
+                         "languages": languages})  # fmt: skip
+    assert [line.split(":")[0] for line in file_mistakes(copied)] == ["corpora[4] (copy)"] * 2
 
 
 def test_a_reference_of_its_own(tmp_path):
@@ -122,16 +143,16 @@ def test_a_reference_of_its_own(tmp_path):
 def test_a_prefix_as_moses_has_it(tmp_path):
     """A prefix stands for two files with language suffixes; a file with the name of the prefix has precedence."""
     (tmp_path / "train.clean.en").touch()
-    assert one_file(tmp_path, file="train.clean").file is not None
+    assert one_file(tmp_path, file="train.clean").separated is not None
     (tmp_path / "train.clean.fr.xz").touch()
     corpus = one_file(tmp_path, file="train.clean")
-    assert corpus.file is None
+    assert corpus.separated is None
     assert files_of(corpus) == [
         ("source", f"{tmp_path}/train.clean.en"),
         ("target", f"{tmp_path}/train.clean.fr.xz"),
     ]
     (tmp_path / "train.clean").touch()
-    assert one_file(tmp_path, file="train.clean").file is not None
+    assert one_file(tmp_path, file="train.clean").separated is not None
 
 
 def test_a_prefix_as_mtdata_has_it(tmp_path):
@@ -146,10 +167,11 @@ def test_a_prefix_as_mtdata_has_it(tmp_path):
 def test_a_downloaded_file_with_both_sides(tmp_path):
     address = {"url": "https://example.org/en-fr.txt.zip", "sha256": None, "mirrors": ["https://example.com/x.zip"]}
     corpus = one_file(tmp_path, file="en-fr.txt.zip", download={"file": address})
-    assert corpus.downloads == {corpus.file.path: address}
-    assert corpus.file.path.startswith("results/downloads/")
+    assert corpus.downloads == {corpus.separated.paths[0]: address}
+    assert corpus.separated.paths[0].startswith("results/downloads/")
     (tmp_path / "en-fr.txt.zip").touch()
-    assert one_file(tmp_path, file="en-fr.txt.zip", download={"file": address}).file.path.startswith(str(tmp_path))
+    local = one_file(tmp_path, file="en-fr.txt.zip", download={"file": address})
+    assert local.separated.paths == (f"{tmp_path}/en-fr.txt.zip",)
 
 
 def test_one_text_for_training_and_test_in_one_file(tmp_path):

@@ -103,21 +103,3 @@ def test_files_of_the_model(resolved):
     ]
     resolved["alignment"]["external"] = "mine.align"
     assert paths.alignments(resolved) == ["results/align/external/aligned.gz"]
-
-
-def test_the_sets_of_the_paper(several):
-    """The paper's test sets are recognised by the names of two dev sets and one test set, and by the languages."""
-    roles = {corpus["name"]: corpus["role"] for corpus in several["corpora"]}
-    assert not Texts(several).are_of_the_paper
-    names = iter(["newstest2012", "newstest2013"])
-    sets = [corpus for corpus in several["corpora"] if corpus["role"] == "dev"]
-    for corpus in sets:
-        corpus["name"] = next(names)
-    if len(sets) == 1:
-        several["corpora"].append(sets[0] | {"name": "newstest2013"})
-    for corpus in [corpus for corpus in several["corpora"] if corpus["role"] == "test"][1:]:
-        several["corpora"].remove(corpus)
-    next(corpus for corpus in several["corpora"] if corpus["role"] == "test")["name"] = "newstest2014"
-    assert Texts(several).are_of_the_paper, roles
-    several["languages"]["target"] = "de"
-    assert not Texts(several).are_of_the_paper

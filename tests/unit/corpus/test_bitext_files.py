@@ -307,6 +307,29 @@ def test_prepare_and_separate(tmp_path: Path) -> None:
     assert (about["lines"], about["kept"]) == (300, 300)
 
 
+def test_held_out_lines_and_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every line is in one of two parts, in its order; a line that the corpus does not have is an error."""
+    (tmp_path / "a.en").write_text("".join(f"line {n}\n" for n in range(1, 8)))
+    (tmp_path / "a.fr").write_text("".join(f"ligne {n}\n" for n in range(1, 8)))
+
+    def separated(files: list[str], *selection: str) -> list[str]:
+        outputs = [f"--output-{name}={tmp_path}/out.{name}" for name in ("source", "target")]
+        paths = [str(tmp_path / name) for name in files]
+        if main(["corpus", "separate", "--bitext", *paths, *LANGUAGES, *outputs, *selection]):
+            return []
+        return [(tmp_path / f"out.{name}").read_text() for name in ("source", "target")]
+
+    assert separated(["a.en", "a.fr"], "--lines", "5", "2") == ["line 2\nline 5\n", "ligne 2\nligne 5\n"]
+    others = ["".join(f"{word} {n}\n" for n in (1, 3, 4, 6, 7)) for word in ("line", "ligne")]
+    assert separated(["a.en", "a.fr"], "--without-lines", "5", "2") == others
+    assert separated(["a"], "--without-lines", "2", "5") == others
+    for option in ("--lines", "--without-lines"):
+        assert separated(["a.en", "a.fr"], option, "2", "8") == []
+        said = capsys.readouterr().err
+        assert "a.fr: has 7 lines, but line 8 is selected" in said
+        assert not (tmp_path / "out.part").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

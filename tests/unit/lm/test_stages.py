@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import rnnsmt
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.lm.text import LmVocabulary, frequent_words, read_blocks
@@ -225,6 +226,38 @@ def test_perplexity_refuses_bad_input(
     assert main(["lm", "perplexity", *words, "--output", str(tmp_path / "out.json")]) == 2
     refused(capsys, *parts)
     assert not (tmp_path / "out.json").exists()
+
+
+def test_both_doors_write_the_same_bytes(text: Path, tmp_path: Path) -> None:
+    """The command, and the function with a file, with files and with sentences, write the same model and figures."""
+    assert estimate(text, "--order", "3", "--prune", "0", "1") == 0
+    expected = (tmp_path / "out" / "lm.arpa").read_bytes()
+    for input_ in (text, str(text), [text], TEXT.splitlines(), iter(TEXT.splitlines())):
+        model = rnnsmt.lm.estimate(input_, tmp_path / "lm.arpa", order=3, prune=[0, 1], estimator="builtin")
+        assert model.path.read_bytes() == expected
+        assert model.figures["lines"] == 4
+
+    output = tmp_path / "perplexity.json"
+    words = ["--lm", str(model.path), "--input", str(text), "--output", str(output)]
+    assert main(["lm", "perplexity", *words]) == 0
+    found = rnnsmt.lm.perplexity(model.path, TEXT.splitlines(), tmp_path / "of-python.json")
+    assert (tmp_path / "of-python.json").read_bytes() == output.read_bytes()
+    assert {"lm_order": 3, **found.as_dict()} == json.loads(output.read_text())
+    assert rnnsmt.lm.perplexity(model.path, text) == found
+
+
+def test_messages_in_python_name_the_arguments(tmp_path: Path) -> None:
+    arpa = tmp_path / "lm.arpa"
+    for arguments, message in (
+        ({"order": 11}, r"^order 11: must be at most 10"),
+        ({"prune": [0, 1, 0]}, r"^prune 0 1 0: thresholds must not decrease"),
+        ({"estimator": "srilm"}, r"^estimator 'srilm': must be auto, lmplz or builtin"),
+        ({"input": ["fine", "the <s> tag"]}, r"^input, line 2: the word <s>"),
+        ({"input": []}, r"^input: contains no words"),
+    ):
+        with pytest.raises(InputError, match=message):
+            rnnsmt.lm.estimate(**{"input": ["a b"], "output": arpa, "estimator": "builtin", **arguments})
+    assert not arpa.exists()
 
 
 def test_blocks_are_whole_lines_whatever_their_size(text: Path) -> None:

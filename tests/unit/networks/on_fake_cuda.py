@@ -79,10 +79,10 @@ def test_cslm_training_has_the_values_of_the_processor(text, setup):
 LAUNCHED = {"to_device": 1, "to_host": 0, "waits": 0}
 
 RNN_BOUNDS = {
-    ("paper", 3): {"launches": 27, **LAUNCHED},
-    ("paper", 5): {"launches": 27, **LAUNCHED},
-    ("paper", 8): {"launches": 27, **LAUNCHED},
-    ("small", 5): {"launches": 18, **LAUNCHED},
+    ("paper", 3): {"launches": 28, **LAUNCHED},
+    ("paper", 5): {"launches": 28, **LAUNCHED},
+    ("paper", 8): {"launches": 28, **LAUNCHED},
+    ("small", 5): {"launches": 19, **LAUNCHED},
 }
 
 CSLM_BOUNDS = {
@@ -90,7 +90,7 @@ CSLM_BOUNDS = {
     "small": {"launches": 18, **LAUNCHED},
 }
 
-WITHOUT_GRAPH = {3: 229, 5: 297, 8: 399}
+WITHOUT_GRAPH = {3: 238, 5: 306, 8: 408}
 """Launches of an update of the RNN's preset ``paper``, by the ids of either side."""
 
 
@@ -128,11 +128,14 @@ def of_two_lengths(directory):
     return pairs_of(directory, sorted(phrases))
 
 
-def test_replays_have_the_values_of_launches(tmp_path, setup):
-    """Replayed CUDA graphs give the values of launched kernels, for two lengths and smaller minibatches."""
+@pytest.mark.parametrize(("batching", "graphs"), [("lengths", 4), ("random", 3)])
+def test_replays_have_the_values_of_launches(tmp_path, setup, batching, graphs):
+    """Replayed CUDA graphs give the values of launched kernels, for two lengths and smaller or padded minibatches."""
     pairs = of_two_lengths(tmp_path)
-    here, there = (take_steps(lambda at: rnn_trainer(pairs, at, dropout=0.0), at, 18) for at in (CPU, setup))
-    assert len(there.graphed._captured) == 4
+    here, there = (
+        take_steps(lambda at: rnn_trainer(pairs, at, batching=batching, dropout=0.0), at, 18) for at in (CPU, setup)
+    )
+    assert len(there.graphed._captured) == graphs
     assert close(here.flat, there.flat)
     assert here.evaluate() == pytest.approx(there.evaluate(), rel=1e-4)
 
@@ -183,13 +186,6 @@ def test_replays_draw_the_random_numbers_of_launches(text, pairs, setup, make, p
 def test_autograd_is_no_graph(pairs, setup):
     assert rnn_trainer(pairs, setup).graphed is not None
     assert rnn_trainer(pairs, setup, variant="supplementary").graphed is None
-
-
-def test_random_minibatches_are_no_graphs(pairs, setup):
-    """The groups of random minibatches have too many shapes; the random numbers are nevertheless those of the GPU."""
-    trainer = take_steps(lambda at: rnn_trainer(pairs, at, "small", batching="random"), setup)
-    assert trainer.graphed is None
-    assert trainer.check() is None
 
 
 def test_a_sample_of_classes_on_a_gpu_has_the_weights_of_the_cpu():

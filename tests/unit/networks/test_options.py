@@ -29,8 +29,8 @@ def help_lines(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: py
 @pytest.mark.parametrize("stage", ["train", "describe"])
 def test_help_lists_the_value_of_every_preset(package, stage, presets, capsys, monkeypatch) -> None:
     lines = help_lines(f"{package} {stage}", capsys, monkeypatch)
-    for name, info in fields_of(type(presets["demo"])).items():
-        text = info.description or ""
+    for name, setting in fields_of(type(presets["demo"])).items():
+        text = setting.field.description
         assert text and not text.endswith("."), name
         shown = lines[option(name)]
         assert shown.startswith(f"{text} (")

@@ -53,6 +53,23 @@ def test_a_sample_of_all_classes_is_the_whole_softmax() -> None:
     assert torch.allclose(biases.grad, expected[1])
 
 
+@pytest.mark.parametrize("sampled", [False, True])
+def test_padding_has_no_loss_and_no_gradient(sampled: bool) -> None:
+    """Rows that are not counted change neither the loss nor the gradients, nor the sample of the classes."""
+    weights, biases, g = layer_with_gradients(40)
+    words, counted = torch.tensor([3, 39, 39, 0, 39]), torch.tensor([True, True, False, True, False])
+    sampler = ClassSampler(np.arange(1, 41), 12, 1)
+    results = []
+    for rows, mask in ((slice(None), counted), (counted, None)):
+        sample = sampler.draw(words[rows], 5, mask) if sampled else None
+        sums, d_g = softmax_gradient(weights, biases, g[rows], words[rows], None, 0.1, sample, mask)
+        results.append([*sums, d_g, weights.grad.clone(), biases.grad.clone()])
+    assert not results[0][2][~counted].any()
+    results[0][2] = results[0][2][counted]
+    for one, other in zip(*results, strict=True):
+        assert torch.allclose(one, other, atol=1e-12)
+
+
 def test_gradient_over_sampled_classes() -> None:
     """The loss over sampled classes follows its definition, and its gradient equals autograd's."""
     weights, biases, g = layer_with_gradients(40)

@@ -39,7 +39,9 @@ def phrase_line(line: Line) -> str:
 def parse_line(text: str, reordering: bool = False) -> Line | None:
     """Return the content of a line of a phrase table or reordering table; None if it must be refused."""
     fields = [part.strip(" \t\r") for part in text.split("|||")]
-    if len(fields) < 3 or not fields[0] or not fields[1] or (reordering and len(fields) > 3):
+    if reordering:  # Moses ignores what follows the probabilities
+        fields = fields[:3]
+    if len(fields) < 3 or not fields[0] or not fields[1]:
         return None
     source, target = (" ".join(re.findall(r"[^ \t]+", side)) for side in fields[:2])
     tokens = [re.findall(r"[^ \t\r]+", part) for part in fields]

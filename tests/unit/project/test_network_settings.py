@@ -1,5 +1,6 @@
 """Incompatible settings of networks are reported before a run."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def test_the_schema_and_the_table_have_every_setting(config):
     """Every setting has a description; the schema accepts the configuration with all its settings."""
     jsonschema = pytest.importorskip("jsonschema")
     config["rnn"]["settings"] = {"hidden": 32}
-    jsonschema.validate(config, schema := json_schema())
+    jsonschema.validate(json.loads(json.dumps(config)), schema := json_schema())
     config["rnn"]["settings"] = {"hiden": 32}
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(config, schema)

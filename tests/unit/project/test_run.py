@@ -143,6 +143,11 @@ def test_the_table_that_a_run_prints(tmp_path: Path) -> None:
         "  CSLM + RNN  31.20 ± 0.10       +0.56  −0.01 to +1.10  0.0520",
         f"table: {tmp_path}/table1.md, report: results/report/index.html",
     ]
+    table.write_text(json.dumps({"rows": [row | {"paper_bleu": 30.64} for row in rows]}))
+    dev, _, baseline, news, *_ = printed_table(table, Path("x"), tmp_path)
+    assert (dev, news) == tuple(f"{name} segments, 3 runs; paper: on WMT 2014" for name in ("dev: 400", "news: 3,003"))
+    assert baseline.split() == ["Baseline", "30.64", "±", "0.05", "30.64"]
+    table.write_text(json.dumps({"rows": rows}))
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus/a.log").write_text("begins\n" + "warning: one\n" * 5)
     (tmp_path / "b.log").write_text("the warning: is inside\n")

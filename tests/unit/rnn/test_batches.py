@@ -9,10 +9,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.networks import batches  # noqa: E402
-from rnnsmt.networks.batches import draw_held_out  # noqa: E402
+from rnnsmt.networks.batches import SORTED_TOGETHER, ShuffledBatches, SortedBatches, draw_held_out  # noqa: E402
 from rnnsmt.networks.data import Sequences  # noqa: E402
 from rnnsmt.rnn.settings import RnnSettings  # noqa: E402
-from rnnsmt.rnn.training import PairBatches, group_by_length, pair_tensors  # noqa: E402
+from rnnsmt.rnn.training import PairBatches, group_by_length, longer_side, pair_tensors  # noqa: E402
 
 
 def held_out(n, at_most=5000, seed=1):
@@ -95,13 +95,67 @@ def test_a_stream_resumes_where_it_was(monkeypatch):
         assert [index.tolist() for index in islice(second, 200 - stop)] == expected[stop:]
 
 
+def sorted_stream(pairs, batch, out):
+    return SortedBatches(len(pairs), batch, 3, out, lambda index: longer_side(pairs, index))
+
+
+def test_ten_random_minibatches_are_sorted_together():
+    """As in GroundHog's ``sort_k_batches``: 640 random pairs, by the length of the longer side, are ten minibatches."""
+    pairs, out = MadePairs(5000), held_out(5000, 50)
+    drawn, stream = ShuffledBatches(5000, SORTED_TOGETHER * 64, 3, out), sorted_stream(pairs, 64, out)
+    for _ in range(7):
+        ten = [next(stream) for _ in range(SORTED_TOGETHER)]
+        assert [len(index) for index in ten] == [64] * 10
+        assert sorted(np.concatenate(ten)) == sorted(next(drawn))
+        longest = np.concatenate([[max(len(side.phrase(i)) for side in pairs.sides) for i in index] for index in ten])
+        assert np.all(np.diff(longest) >= 0)
+        assert longest[0] < longest[-1]
+
+
+@pytest.mark.parametrize(("n", "batch"), [(1, 4), (50, 7), (1000, 16), (1000, 2000)])
+def test_every_pair_once_an_epoch_of_random_minibatches(n, batch):
+    pairs, out = MadePairs(n), held_out(n, 10)
+    stream, epochs = sorted_stream(pairs, batch, out), []
+    for _ in range(2):
+        found = [next(stream) for _ in range(-(-(n - len(out)) // batch))]
+        assert sorted(np.concatenate(found)) == sorted(set(range(n)) - set(out.tolist()))
+        assert all(len(index) == batch for index in found[:-1])
+        epochs.append(np.concatenate(found))
+    assert n < 40 or not np.array_equal(*epochs)
+
+
+def test_random_minibatches_resume_where_they_were():
+    pairs, out = MadePairs(700), held_out(700, 10)
+    whole = sorted_stream(pairs, 8, out)
+    expected = [next(whole).tolist() for _ in range(200)]
+    for stop in (0, 1, 5, 9, 10, 11, 86, 87, 88, 150):  # 87 minibatches are an epoch
+        first, second = (sorted_stream(pairs, 8, out) for _ in range(2))
+        for _ in range(stop):
+            next(first)
+        second.restore(first.state())
+        assert second.state() == first.state()
+        assert [next(second).tolist() for _ in range(200 - stop)] == expected[stop:]
+
+
+def test_the_order_of_any_number_of_pairs_takes_no_memory():
+    stream = SortedBatches(10**12, 64, 1, np.arange(0, 10**6, 1000), lambda index: index % 7)
+    found = np.concatenate([next(stream) for _ in range(100)])
+    assert len(np.unique(found)) == 6400
+    assert found.min() < 10**11 < 9 * 10**11 < found.max()
+
+
 def test_words_of_pairs():
+    """A minibatch has the ids of its pairs, as many rows as the longest phrase, and EOS as padding."""
     pairs = MadePairs(100)
-    for group in group_by_length(pairs, np.arange(100)):
-        source, target = pair_tensors(pairs, group)
-        for column, i in enumerate(group):
-            assert source[:, column].tolist() == pairs.sides[0].phrase(i).tolist()
-            assert target[:, column].tolist() == pairs.sides[1].phrase(i).tolist()
+    for side in pairs.sides:
+        side.words[side.offsets[1:] - 1] = 50  # EOS
+    for group in (*group_by_length(pairs, np.arange(100)), np.arange(100)):
+        *sides, lengths = pair_tensors(pairs, group)
+        for rows, side, of_side in zip(sides, pairs.sides, lengths.tolist(), strict=True):
+            assert len(rows) == max(of_side)
+            for column, (i, length) in enumerate(zip(group, of_side, strict=True)):
+                assert rows[:length, column].tolist() == side.phrase(i).tolist()
+                assert set(rows[length - 1 :, column].tolist()) == {50}
 
 
 def test_held_out_pairs():

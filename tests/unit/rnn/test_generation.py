@@ -13,8 +13,8 @@ from rnnsmt.networks.data import Vocabulary  # noqa: E402
 from rnnsmt.rnn.generation import beam_search, read_phrases, sample_targets  # noqa: E402
 from rnnsmt.rnn.model import (  # noqa: E402
     RNNEncoderDecoder,
+    hashes_of,
     save_model,
-    vocabularies_of,
 )
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.settings import VARIANTS, RnnSizes  # noqa: E402
@@ -119,7 +119,7 @@ def directory(tmp_path_factory):
     options = ["--source", corpus, "--target", corpus, "--vocab-size", "6", "--output-dir", str(directory / "pairs")]
     assert main(["rnn", "prepare", "--phrase-table", str(directory / "table.txt"), *options]) == 0
     pairs = Pairs.open(directory / "pairs")
-    save_model(directory / "model.safetensors", network(0.3, source=7, target=7), vocabularies_of(pairs))
+    save_model(directory / "model.safetensors", network(0.3, source=7, target=7), hashes_of(pairs.vocabularies))
     (directory / "in.txt").write_text("a b\nunknown words\nc\n")
     return directory
 

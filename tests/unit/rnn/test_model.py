@@ -191,24 +191,34 @@ def test_maxout_pools_adjacent_pairs():
 # gradient
 
 
-def rectangles():
+def whole(source, target):
+    """Return the lengths [2, B] of pairs without padding."""
+    return torch.tensor([[len(side)] * side.shape[1] for side in (source, target)])
+
+
+def minibatches():
+    """Yield source [N, B], target [T, B] and lengths [2, B]: of pairs of equal lengths, and of padded ones."""
     generator = torch.Generator().manual_seed(5)
     for N, T, B in ((3, 4, 5), (1, 1, 2), (2, 1, 1), (1, 3, 4)):
         source = torch.randint(1, 8, (N, B), generator=generator)
         target = torch.randint(1, 7, (T, B), generator=generator)
         source[-1], target[-1] = 8, 7
-        yield source, target
+        yield source, target, whole(source, target)
+        if N > 1 < T:
+            lengths = torch.tensor([[1, 3, 2, 2, 3], [4, 1, 2, 4, 3]])
+            for side, eos, of_side in zip((source, target), (8, 7), lengths, strict=True):
+                side[torch.arange(len(side))[:, None] >= of_side - 1] = eos
+            yield source, target, lengths
 
 
-def gradients_of(model, source, target, dtype=None):
+def gradients_of(model, source, target, lengths, dtype=None):
     for parameter in model.parameters():
         parameter.grad = torch.full_like(parameter, 7.0)  # must be overwritten
-    loss = loss_and_gradient(model, source, target, dtype)
+    loss = loss_and_gradient(model, source, target, lengths, dtype)
     return loss, {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
 
 
-def by_autograd(model, source, target):
-    lengths = [torch.full((side.shape[1],), len(side)) for side in (source, target)]
+def by_autograd(model, source, target, lengths):
     model.zero_grad()
     loss = -model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum()
     loss.backward()
@@ -217,11 +227,11 @@ def by_autograd(model, source, target):
     }
 
 
-@pytest.mark.parametrize(("source", "target"), list(rectangles()))
-def test_gradient_by_hand_is_autograd_s(source, target):
+@pytest.mark.parametrize("minibatch", list(minibatches()))
+def test_gradient_by_hand_is_autograd_s(minibatch):
     model = network()
-    loss, found = gradients_of(model, source, target)
-    expected_loss, expected = by_autograd(model, source, target)
+    loss, found = gradients_of(model, *minibatch)
+    expected_loss, expected = by_autograd(model, *minibatch)
     assert float(loss) == pytest.approx(expected_loss, abs=1e-10)
     for name, value in expected.items():
         assert torch.allclose(found[name], value, atol=1e-11), name
@@ -246,9 +256,8 @@ def assert_slopes(model, loss, found, seed):
 @pytest.mark.parametrize("sizes", EVERY)
 def test_gradient_against_finite_differences(sizes):
     model = network(sizes)
-    source, target = next(rectangles())
-    found = by_autograd(model, source, target)[1]
-    lengths = [torch.full((side.shape[1],), len(side)) for side in (source, target)]
+    source, target, lengths = next(minibatches())
+    found = by_autograd(model, source, target, lengths)[1]
 
     @torch.no_grad()
     def loss():
@@ -262,11 +271,11 @@ def test_gradient_with_dropout():
     model = network()
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
-    source, target = next(rectangles())
-    rows = 7 + torch.arange(source.shape[1])
+    minibatch = next(minibatches())
+    rows = 7 + torch.arange(minibatch[0].shape[1])
 
     def loss(share=0.4):
-        return float(loss_and_gradient(model, source, target, draws=Draws(rows, 3, share)))
+        return float(loss_and_gradient(model, *minibatch, draws=Draws(rows, 3, share)))
 
     assert loss() != pytest.approx(loss(0.0))
     loss()
@@ -296,8 +305,9 @@ def test_gradient_with_rounded_factors_is_near():
         torch.randint(1, 49, (4, 64), generator=generator),
         torch.randint(1, 59, (3, 64), generator=generator),
     )
-    exact_loss, exact = gradients_of(model, source, target)
-    loss, rounded = gradients_of(model, source, target, torch.bfloat16)
+    lengths = whole(source, target)
+    exact_loss, exact = gradients_of(model, source, target, lengths)
+    loss, rounded = gradients_of(model, source, target, lengths, torch.bfloat16)
     assert float(loss) == pytest.approx(float(exact_loss), rel=2e-3)
     for name, value in exact.items():
         assert torch.linalg.vector_norm(rounded[name] - value) < 0.08 * torch.linalg.vector_norm(value), name

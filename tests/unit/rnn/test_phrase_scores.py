@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.softmax import ExactSoftmax  # noqa: E402
 from rnnsmt.rnn import phrase_scores  # noqa: E402
-from rnnsmt.rnn.model import RNNEncoderDecoder, save_model, vocabularies_of  # noqa: E402
+from rnnsmt.rnn.model import RNNEncoderDecoder, hashes_of, save_model  # noqa: E402
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.phrase_scores import prefix_levels  # noqa: E402
 from rnnsmt.rnn.settings import VARIANTS, RnnSizes  # noqa: E402
@@ -42,7 +42,7 @@ def directory(tmp_path_factory) -> Path:
     table = str(directory / "table.txt")
     assert main(["rnn", "prepare", "--phrase-table", table, *options, "--output-dir", str(directory / "pairs")]) == 0
     model = network(Pairs.open(directory / "pairs"))
-    save_model(directory / "model.safetensors", model, vocabularies_of(Pairs.open(directory / "pairs")))
+    save_model(directory / "model.safetensors", model, hashes_of(Pairs.open(directory / "pairs").vocabularies))
     return directory
 
 

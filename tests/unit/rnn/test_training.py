@@ -30,22 +30,22 @@ from rnnsmt.networks.training import Training, learning_rate, make_optimiser  # 
 from rnnsmt.rnn.model import (  # noqa: E402
     FORMAT,
     RNNEncoderDecoder,
+    hashes_of,
     load_model,
     load_model_of,
     save_model,
-    vocabularies_of,
 )
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS, VARIANTS, RnnSettings, RnnSizes  # noqa: E402
-from rnnsmt.rnn.training import PairBatches, RnnTask, pair_tensors  # noqa: E402
+from rnnsmt.rnn.training import RnnTask, pair_tensors  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 
 torch.set_num_threads(1)
 CPU = DeviceSetup(torch.device("cpu"))
 TINY = RnnSettings(
-    embedding=8, hidden=16, maxout=8, deviation=0.1, batch=16, updates=30, optimiser="adam", learning_rate=0.01,
-    schedule="linear", evaluations=3, keep="best",
+    embedding=8, hidden=16, maxout=8, batching="lengths", deviation=0.1, batch=16, updates=30, optimiser="adam",
+    learning_rate=0.01, schedule="linear", evaluations=3, keep="best",
 )  # fmt: skip
 OPTIONS = ["--preset", "demo", "--dropout", "0", "--hidden", "16", "--embedding", "8", "--maxout", "8", "--batch", "16"]
 
@@ -143,8 +143,7 @@ def test_update_by_hand(pairs):
     before = trainer.flat.detach().clone()
     other = Training(RnnTask(pairs, settings, 1, CPU))
     index = next(other.task.batches)
-    source, target = pair_tensors(pairs, index)
-    lengths = [torch.full((len(index),), len(side)) for side in (source, target)]
+    source, target, lengths = pair_tensors(pairs, index)
     loss = -other.task.model.log_probability(source.t(), lengths[0], target.t(), lengths[1]).sum() / settings.batch
     gradient = torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(other.task.model.parameters()))])
     gradient = gradient * min(1.0, 0.01 / float(gradient.norm()))
@@ -167,6 +166,9 @@ def test_presets():
     assert (group["rho"], group["eps"], group["lr"]) == (0.95, 1e-6, 1.0)
     assert (paper.batch, paper.clip, paper.deviation, paper.keep, paper.loss) == (64, 1.0, 0.01, "last", "sum")
     assert paper.sizes(15_001, 15_001).count() == 17_269_501
+    assert {name: preset.batching for name, preset in PRESETS.items()} == {
+        "demo": "lengths", "small": "lengths", "paper": "random",
+    }  # fmt: skip
 
 
 def test_parameters_are_views_of_one_tensor():
@@ -193,9 +195,10 @@ def test_held_out_pairs_are_drawn_from_the_table(pairs):
     assert RnnTask(pairs, replace(TINY, held_out=10), 2, CPU).held_out.tolist() != trainer.task.held_out.tolist()
 
 
-def test_something_is_left_to_train_on(pairs):
-    with pytest.raises(InputError, match="no pairs remain for training"):
-        PairBatches(pairs, 4, 1, np.arange(len(pairs)))
+def test_something_is_left_to_train_on(pairs, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(InputError, match="no pairs remain for training"):
+        patch.setattr(RnnSettings, "held_out_of", lambda settings, number: number)
+        RnnTask(pairs, TINY, 1, CPU)
     without = Training(RnnTask(pairs, replace(TINY, held_out=0, keep="best"), 1, CPU))
     assert not len(without.task.held_out)
     assert "0 held out (so the last parameters are kept" in without.task.start_message()
@@ -212,15 +215,14 @@ def test_scores_follow_the_equations(pairs, tmp_path):
     )
 
 
-def test_random_minibatches_have_the_gradient_of_padded_ones(pairs):
-    """The gradient of a random minibatch equals autograd's for the sum over its pairs."""
-    trainer = Training(
-        RnnTask(pairs, replace(TINY, batch=16, batching="random", dropout=0.0, sampled_classes=0), 1, CPU)
-    )
-    index = next(trainer.task.batches)
-    assert len(index) == 16
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_gradient_of_a_random_minibatch_is_that_of_its_pairs(pairs, threads, variant):
+    """The gradient of a minibatch of different lengths equals autograd's for the sum over its pairs."""
+    trainer = Training(RnnTask(pairs, replace(TINY, batching="random", variant=variant), 1, CPU), threads)
+    index = np.arange(0, len(pairs), len(pairs) // 16)[:16]
     assert len({tuple(len(side.phrase(int(i))) for side in pairs.sides) for i in index}) > 3
-    found = trainer.accumulate(index)
+    found = trainer.gradient(trainer.minibatch(index))
     gradient = trainer.flat.grad.clone()
     for parameter in trainer.task.model.parameters():
         parameter.grad = None
@@ -231,29 +233,9 @@ def test_random_minibatches_have_the_gradient_of_padded_ones(pairs):
     assert torch.allclose(gradient, expected, rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_random_minibatches_resume(pairs, tmp_path, threads):
-    """With random minibatches, a resumed training run equals an uninterrupted one, bit for bit."""
-    settings = replace(TINY, batch=16, batching="random", dropout=0.2)
-    whole, first, second = (Training(RnnTask(pairs, settings, 1, CPU), threads) for _ in range(3))
-    for _ in range(12):
-        whole.step()
-    for _ in range(7):
-        first.step()
-    torch.save(first.state(), tmp_path / "checkpoint")
-    second.restore(torch.load(tmp_path / "checkpoint"))
-    for _ in range(5):
-        second.step()
-    assert torch.equal(whole.flat, second.flat)
-
-
-def test_random_minibatches_are_all_pairs_once_an_epoch(pairs, tmp_path):
-    trainer = Training(RnnTask(pairs, replace(TINY, batch=16, batching="random"), 1, CPU))
-    seen = np.concatenate([next(trainer.task.batches) for _ in range(-(-trainer.task.batches.trained // 16))])
-    assert len(seen) == trainer.task.batches.trained
-    assert len(np.unique(seen)) == len(seen)
+def test_random_minibatches_teach_as_much(pairs, tmp_path):
     ends = []
-    for settings in (replace(TINY, batch=16, batching="random"), replace(TINY, batch=16)):
+    for settings in (replace(TINY, batching="random"), TINY):
         trainer = Training(RnnTask(pairs, settings, 1, CPU))
         trainer.fit(tmp_path / settings.batching, 1e9, Stop(None))
         ends.append(trainer.history[-1]["train log p per word"])
@@ -333,9 +315,12 @@ def test_reduced_precision_changes_little(pairs):
         replace(TINY, optimiser="adadelta", learning_rate=1.0, keep="last", loss="sum"),
         replace(TINY, variant="supplementary"),
         replace(TINY, dropout=0.3, sampled_classes=5),
+        replace(TINY, dropout=0.3, sampled_classes=5, batching="random"),
+        replace(PRESETS["paper"], embedding=8, hidden=16, maxout=8, batch=16, updates=30, evaluations=3),
     ],
 )
-def test_interrupted_training_equals_uninterrupted(pairs, tmp_path, settings):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_interrupted_training_equals_uninterrupted(pairs, tmp_path, settings, threads):
     """A training run that is saved and resumed every three updates equals an uninterrupted one, bit for bit."""
 
     def advance(trainer, updates):
@@ -344,10 +329,10 @@ def test_interrupted_training_equals_uninterrupted(pairs, tmp_path, settings):
             if trainer.evaluation_due:
                 trainer.evaluate()
 
-    whole = Training(RnnTask(pairs, settings, 1, CPU))
+    whole = Training(RnnTask(pairs, settings, 1, CPU), threads)
     advance(whole, 30)
     for number in range(10):
-        part = Training(RnnTask(pairs, settings, 1, CPU))
+        part = Training(RnnTask(pairs, settings, 1, CPU), threads)
         checkpoint = Checkpoint(tmp_path, part.fingerprint())
         saved = checkpoint.load()
         assert (saved is None) == (number == 0)
@@ -377,8 +362,9 @@ def wait_for(process, words):
 
 
 @pytest.mark.slow
-def test_killed_and_terminated_runs_end_like_an_uninterrupted_one(directory, tmp_path):
-    options = ["--updates", "400", "--evaluations", "4"]
+@pytest.mark.parametrize("batching", ["lengths", "random"])
+def test_killed_and_terminated_runs_end_like_an_uninterrupted_one(directory, tmp_path, batching):
+    options = ["--updates", "400", "--evaluations", "4", "--batching", batching]
     (tmp_path / "quiet").mkdir()
     assert main(command_line(directory, tmp_path / "quiet", *options)) == 0
     broken = tmp_path / "broken"
@@ -528,7 +514,7 @@ def test_no_gpu(monkeypatch):
 def test_models_and_pairs_that_do_not_belong_together(directory, tmp_path, pairs):
     assert main(command_line(directory, tmp_path, "--updates", "2")) == 0
     model, meta = load_model(tmp_path / "m.safetensors")
-    assert vocabularies_of(pairs).items() <= meta.items()
+    assert hashes_of(pairs.vocabularies).items() <= meta.items()
     save_model(tmp_path / "other.safetensors", model, {**meta, "target vocabulary": "other"})
     with pytest.raises(InputError, match="do not match: their target vocabulary differs"):
         load_model_of(pairs, tmp_path / "other.safetensors", CPU)

@@ -180,6 +180,14 @@ def test_long_sentences_count_as_several(loaded, monkeypatch):
     assert 1 in together and together[-1] == 4
 
 
+@pytest.mark.parametrize(
+    ("cells", "in_flight", "together"), [(50, 128, 128), (100, 128, 128), (200, 128, 64), (2000, 128, 32), (2000, 4, 4)]
+)
+def test_fewer_sentences_together_with_many_cells(cells, in_flight, together):
+    """The n-grams that sentences in progress add to a full store fit into its last eighth."""
+    assert SearchOptions(cslm_cells=cells, in_flight=in_flight).together == together
+
+
 def test_the_best_cells_are_scored(loaded):
     """The cells with the best scores, using the n-gram LM instead of the neural one, are scored within the beam.
 

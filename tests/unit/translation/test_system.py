@@ -281,7 +281,7 @@ def test_score_and_embed(system, tmp_path):
     with pytest.raises(InputError, match="phrase: must be a string, not list"):
         loaded.embed(["a"])
     assert main([*described(system), "--rnn", f"{tmp_path}/m.safetensors", "--vocabulary", *vocabularies[::-1]]) == 0
-    with pytest.raises(InputError, match="its vocabularies differ"):
+    with pytest.raises(InputError, match=r"vocabular(y|ies) differs?"):
         System(system).embed("a")
 
 

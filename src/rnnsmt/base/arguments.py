@@ -1,0 +1,115 @@
+"""Arguments that many operations have, each with its meaning, bounds and default; and texts given as lists.
+
+A text is a path, or the sentences themselves where they are in memory.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike
+from os.path import isfile
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Final, Self, cast
+
+from rnnsmt.base.fields import Field
+from rnnsmt.base.io import InputError, read_lines, write_lines
+from rnnsmt.base.options import MAX_SEED, MAX_THREADS
+
+InputFile = Annotated[str | Path, Field(metavar="FILE", path="input", expected="a path")]
+OutputFile = Annotated[str | Path, Field(metavar="FILE", path="output", expected="a path")]
+OutputDirectory = Annotated[str | Path, Field(metavar="DIR", path="directory", expected="a path")]
+
+OptionalOutput = Annotated[OutputFile | None, Field(required=True)]
+"""An output that a Python caller may omit, because the function returns its content; the command requires it."""
+
+Text = Annotated[
+    str | Path | Iterable[str],
+    Field(metavar="FILE", path="input", expected="a path or a list of sentences"),
+]
+"""A file with one sentence per line; in Python, also the sentences: a list, a generator or a column of a data frame."""
+
+Texts = Annotated[
+    str | Path | Sequence[Path] | Iterable[str],
+    Field(metavar="FILE", path="input", expected="a path, a list of Path objects or a list of sentences", several=True),
+]
+"""One or more files that are read as one text; in Python, several files are ``Path`` objects, strings sentences."""
+
+Threads = Annotated[int, Field("number of threads; does not affect the result", ge=1, le=MAX_THREADS)]
+THREADS: Final = 1
+
+Seed = Annotated[int, Field("random seed", ge=0, le=MAX_SEED)]
+
+MemoryMb = Annotated[int, Field("memory limit in MB", ge=1)]
+MEMORY_MB: Final = 2000
+
+CheckpointDir = Annotated[
+    str | Path,
+    Field(
+        "checkpoint directory, used to resume an interrupted run", metavar="DIR", path="directory", expected="a path"
+    ),
+]
+
+SaveEvery = Annotated[float, Field("minimum time between checkpoints", ge=0, metavar="SECONDS")]
+SAVE_EVERY: Final = 300.0
+
+TimeLimit = Annotated[
+    float, Field("save a checkpoint and exit with status 75 before this time limit", gt=0, metavar="SECONDS")
+]
+
+
+class TextFiles:
+    """Files with the texts of a call: those of the caller, or temporary files with the sentences of lists.
+
+    In the messages of an ``InputError``, temporary files have the names of the arguments.
+    """
+
+    def __init__(self) -> None:
+        from tempfile import TemporaryDirectory
+
+        self._temporary = TemporaryDirectory()
+        self.directory = Path(self._temporary.name)
+
+    def of(self, name: str, text: Text) -> str:
+        """Return the file of a text; ``name`` is the name of the argument."""
+        if isinstance(text, (str, PathLike)):
+            return str(text)
+        write_lines(self.directory / name, sentences(name, text))
+        return str(self.directory / name)
+
+    def all_of(self, name: str, texts: Texts) -> list[str]:
+        """Return the files of a text that may be several files."""
+        if isinstance(texts, Sequence) and texts and not isinstance(texts, str):
+            if paths := [text for text in texts if isinstance(text, Path)]:
+                if len(paths) < len(texts):
+                    raise InputError(f"{name}: must be a list of Path objects or a list of sentences, not of both")
+                return [str(path) for path in paths]
+            if all(isinstance(text, str) and isfile(text) for text in texts):  # noqa: PTH113 - Path raises OSError for long texts
+                raise InputError(f"{name}: strings of a list are sentences; for files, use Path objects")
+        return [self.of(name, cast("Text", texts))]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove the temporary files, and replace their paths in an error message by the names of the arguments."""
+        self._temporary.cleanup()
+        if isinstance(error, InputError):
+            error.args = (str(error).replace(f"{self.directory}/", ""),)
+
+
+def sentences(name: str, text: Text) -> Iterator[str]:
+    """Yield the sentences of a text; ``name`` is the name of the argument, for error messages."""
+    if isinstance(text, (str, PathLike)):
+        yield from read_lines(text)
+        return
+    if isinstance(text, (bytes, bytearray)) or not isinstance(text, Iterable):
+        raise InputError(f"{name}: must be a path or a list of sentences, not {type(text).__name__}")
+    for number, sentence in enumerate(text, 1):
+        if not isinstance(sentence, str):
+            raise InputError(f"{name}: sentence {number} must be a string, not {type(sentence).__name__}")
+        if "\n" in sentence or "\r" in sentence:
+            raise InputError(f"{name}: sentence {number} contains a line break; each item must be a single sentence")
+        if not sentence.isascii() and any("\ud800" <= character <= "\udfff" for character in sentence):
+            raise InputError(f"{name}: sentence {number} is not valid Unicode; decode the text as UTF-8")
+        yield sentence

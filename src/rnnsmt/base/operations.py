@@ -1,0 +1,279 @@
+"""An operation is one typed function: the command ``rnnsmt PACKAGE NAME``, and the Python function of the package.
+
+A package declares its operations in its module ``operations``, with heavy imports inside their bodies::
+
+    @operation(version=1)
+    def estimate(input: Texts, output: OutputFile, *, order: Order = Lm.order, threads: Threads = THREADS) -> Written:
+        '''Estimate a language model and write it as an ARPA file.
+
+        Args:
+            input: tokenised text, one sentence per line.
+            output: language model.
+        '''
+
+Argument ``memory_mb`` is option ``--memory-mb``. Types, bounds and defaults come from the signature; the meaning of an
+argument from its entry in ``Args``, or from the ``Field`` of a type that many operations share. The docstring names an
+argument in double backticks, which the help of the command shows as an option: ``order`` as --order, ``prune=[0, 1]``
+as --prune 0 1. Messages of errors, in contrast, name options, which a Python caller sees as arguments (``--order 11:
+must be at most 10`` as ``order 11: ...``).
+
+The value of an operation may have ``figures``, a mapping whose content the command prints as the last line of its log.
+"""
+
+import argparse
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import MISSING, dataclass
+from functools import cached_property, wraps
+from os import PathLike
+from pathlib import Path
+from textwrap import fill, indent
+from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
+
+from rnnsmt.base.fields import Setting, add_option
+from rnnsmt.base.io import STANDARD_STREAM, InputError, check_output, check_output_directory
+from rnnsmt.base.options import option
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+_on_command_line = ContextVar("_on_command_line", default=False)
+"""Whether the operation is run by a command, whose messages name options."""
+
+_SECTIONS = re.compile(r"^(Args|Returns|Raises|Yields):\n", re.M)
+_NAMED = re.compile(r"``(\w+)(?:=([^`]*))?``")
+_OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
+
+
+class Written(NamedTuple):
+    """A file or directory that an operation has written.
+
+    Attributes:
+        path: its path.
+        figures: what it contains, by name: the last line in the log of the command.
+    """
+
+    path: Path
+    figures: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation, for the command line and the reference.
+
+    Attributes:
+        function: the function, without the checks of ``operation``.
+        version: version of its output. It is increased when the same input gives a different output than before: the
+            rules pass it in ``params``, so that Snakemake runs their jobs again.
+    """
+
+    function: Callable[..., Any]
+    version: int
+
+    @property
+    def name(self) -> str:
+        """Return the name of the command: ``train-truecaser`` for ``train_truecaser``."""
+        return self.function.__name__.strip("_").replace("_", "-")
+
+    @property
+    def summary(self) -> str:
+        """Return the first sentence of the docstring, as a help text: no capital letter, no period."""
+        sentence = (inspect.getdoc(self.function) or "").split("\n\n")[0].replace("\n", " ").rstrip(".")
+        return _as_on_command_line(sentence[:1].lower() + sentence[1:], self.settings)
+
+    @cached_property
+    def settings(self) -> dict[str, Setting]:
+        """The arguments by name; the description is that of the docstring, or else that of the type."""
+        described = dict(_entries(_sections(self.function).get("Args", "")))
+        found = {}
+        for name, parameter in inspect.signature(self.function).parameters.items():
+            setting = Setting.of(
+                parameter.annotation, MISSING if parameter.default is parameter.empty else parameter.default
+            )
+            found[name] = setting.with_description(described.get(name, ""))
+        return found
+
+    def help(self) -> str:
+        """Return the description of the command: the docstring without its sections."""
+        return _as_on_command_line(_sections(self.function)[""], self.settings)
+
+    def documentation(self) -> str:
+        """Return the docstring with the meaning of all arguments, also of those whose type declares it."""
+        sections = _sections(self.function)
+        entries = [f"{name}: {one.field.description}." for name, one in self.settings.items()]
+        sections["Args"] = "\n".join(fill(entry, 112, subsequent_indent="    ") for entry in entries)
+        return "\n\n".join(f"{title}:\n{indent(body, '    ')}" if title else body for title, body in sections.items())
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of the command."""
+        for name, setting in self.settings.items():
+            if setting.field.group is not None:
+                setting.field.group.add_options(parser)
+            else:
+                text = _as_on_command_line(setting.field.description, self.settings).replace("%", "%%")
+                add_option(parser, name, setting, help=text)
+
+    def run(self, options: argparse.Namespace) -> Mapping[str, object] | None:
+        """Run the operation for a command, and return the figures of its last log line.
+
+        options: parsed by a parser with the options of ``add_options``.
+        """
+        groups = {name: setting.field.group for name, setting in self.settings.items()}
+        values = {name: group.value(options) if group else getattr(options, name) for name, group in groups.items()}
+        token = _on_command_line.set(True)
+        try:
+            self.check_paths(values)
+            value = self.function(**values)
+        finally:
+            _on_command_line.reset(token)
+        return getattr(value, "figures", None)
+
+    def check(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Check the arguments of a Python caller, and return them with the types of their annotations.
+
+        Raises:
+            InputError: a value has a wrong type or is out of bounds, or an output cannot be written.
+        """
+        checked = dict(values)
+        for name, value in values.items():
+            if value is self.settings[name].default:
+                continue
+            try:
+                checked[name] = self.settings[name].valid(value)
+            except ValueError as error:
+                shown = repr(value)
+                raise InputError(f"{option(name)} {shown if len(shown) <= 60 else '...'}: {error}") from None
+        self.check_paths(checked)
+        return checked
+
+    def check_paths(self, values: Mapping[str, Any]) -> None:
+        """Check that outputs can be written, and that no output is also another file of the call."""
+        kinds = {name: setting.path for name, setting in self.settings.items()}
+        paths = [
+            (name, Path(path))
+            for name, value in values.items()
+            if kinds[name]
+            for path in _paths(value, of_text=self.settings[name].field.path == "input")
+        ]
+        for name, path in paths:
+            if kinds[name] == "input":
+                continue
+            (check_output if kinds[name] == "output" else check_output_directory)(path)
+            # the directories of different options may be equal
+            others = [other.resolve() for user, other in paths if user == name or kinds[name] != "directory"]
+            if others.count(path.resolve()) > 1:
+                raise InputError(f"{option(name)} {path}: used twice; every output must have a different name")
+
+
+def operation(version: int) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """Make a function an operation: its arguments are checked, and its messages name them.
+
+    version: see ``Operation``.
+    """
+
+    def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        described = Operation(function, version)
+
+        @wraps(function)
+        def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+            if _on_command_line.get():  # called by another operation
+                return function(*args, **kwargs)
+            try:
+                bound = inspect.signature(function).bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}(): {error}") from None
+            try:
+                bound.arguments.update(described.check(bound.arguments))
+                return function(*bound.args, **bound.kwargs)
+            except InputError as error:
+                error.args = (_as_in_python(str(error), described.settings),)
+                raise
+
+        checked.__doc__ = described.documentation()
+        checked.__operation__ = described  # type: ignore[attr-defined]
+        return checked
+
+    return decorate
+
+
+def operations_of(module: object) -> dict[str, Operation]:
+    """Return the operations of a module by name of the command, in the order of their definition."""
+    found = [getattr(value, "__operation__", None) for value in vars(module).values()]
+    return {one.name: one for one in found if isinstance(one, Operation)}
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Parser of the options of a command; a message about an unknown option names the closest known one."""
+
+    _words: Sequence[str] = ()
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(allow_abbrev=False, **keywords)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse the words of a command, and keep them for messages."""
+        self._words = list(args or ())
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and message, and exit with status 2; an unknown option has precedence over other mistakes."""
+        from difflib import get_close_matches
+
+        known = self._option_string_actions
+        for word in (word.partition("=")[0] for word in self._words if word.startswith("--")):
+            if word not in known:
+                near = get_close_matches(word, known, 1)
+                message = f"unknown option {word}; " + (f"did you mean {near[0]}?" if near else "see --help")
+                break
+        super().error(message)
+
+
+def _sections(function: Callable[..., Any]) -> dict[str, str]:
+    """Return the sections of a docstring by title, that of the text before them being empty."""
+    text, *rest = _SECTIONS.split(inspect.getdoc(function) or "")
+    return {
+        "": text.rstrip(),
+        **{title: inspect.cleandoc(f"\n{body}") for title, body in zip(rest[::2], rest[1::2], strict=True)},
+    }
+
+
+def _entries(section: str) -> Iterator[tuple[str, str]]:
+    """Yield name and meaning of the entries of ``Args``; several names may share a meaning: ``source, target: ...``."""
+    for entry in re.split(r"\n(?! )", section):
+        names, _, text = entry.partition(": ")
+        for name in names.split(", "):
+            yield name, " ".join(text.split()).rstrip(".")
+
+
+def _as_on_command_line(text: str, settings: Mapping[str, Setting]) -> str:
+    """Return a text of a docstring with options in place of arguments, and other code in single backticks."""
+
+    def named(match: re.Match[str]) -> str:
+        name, value = match.groups()
+        if name not in settings:
+            return match.group()
+        words = re.sub(r"[\[\]()\"',]", " ", value or "").split()
+        return " ".join([option(name), *([] if words in (["True"], ["False"]) else words)])
+
+    return _NAMED.sub(named, text).replace("``", "`")
+
+
+def _as_in_python(message: str, settings: Mapping[str, Setting]) -> str:
+    """Return a message with arguments in place of options."""
+
+    def named(match: re.Match[str]) -> str:
+        name = match[1].replace("-", "_")
+        return name if name in settings else match.group()
+
+    return _OPTION.sub(named, message)
+
+
+def _paths(value: Any, of_text: bool) -> Iterator[str | PathLike[str]]:
+    """Yield the paths of an argument: a path, or several; strings in the list of a text are sentences."""
+    if isinstance(value, (str, PathLike)):
+        if str(value) != STANDARD_STREAM:
+            yield value
+    elif isinstance(value, (list, tuple)):
+        yield from (item for item in value if isinstance(item, PathLike) or not of_text)
