@@ -162,11 +162,12 @@ def _apostrophes(text: str, sign: str) -> set[int]:
     while at >= 0:
         before, after = text[at - 1 : at] or " ", text[at + 1 : at + 2] or " "
         starts, ends = _IS_WORD.match(after) is not None, _IS_WORD.match(before) is not None
-        if starts and not ends:
+        apart = before.isspace() and not (after.isspace() and opening >= 0)
+        if not ends and (starts or apart):
             if opening >= 0:
                 alone.append(opening)
             opening = at
-        elif not starts and not before.isspace():
+        elif not starts:
             if opening >= 0:
                 opening, pairs = -1, pairs + 1
             elif ends:

@@ -36,7 +36,7 @@ LINES = [
     "U.S.\" 'tis .' end.'",
 ]
 
-ALPHABET = "abXÉé1 2.,'\"-«»;!?()[]<>|`…\u00a0$DOTMULI\u0301"
+ALPHABET = "abXÉé1 2.,'\"-«»;!?()[]<>|`…\u00a0$\u0301"
 """Characters without those that are part of words here, and separated by sacremoses (see test_words.py)."""
 
 
@@ -95,9 +95,11 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(ours._memory) <= 3
 
 
-@pytest.mark.parametrize(("corpus", "lang"), [("newstest2014", "fr"), ("newstest2014", "en"), ("python-docs", "fr")])
-def test_real_text(shared_dir, corpus: str, lang: str) -> None:
-    """More than 90 % of the lines have the tokens of sacremoses; the others differ in spaces only."""
+@pytest.mark.parametrize(
+    ("corpus", "lang", "share"), [("newstest2014", "fr", 0.95), ("newstest2014", "en", 0.95), ("python-docs", "fr", 0.8)]
+)
+def test_real_text(shared_dir, corpus: str, lang: str, share: float) -> None:
+    """Most lines have the tokens of sacremoses; the others differ in spaces only."""
     with lzma.open(shared_dir / "data" / "mini-wmt" / f"{corpus}.{lang}.xz", "rt", encoding="utf-8") as stream:
         lines = [line.rstrip("\n") for line in islice(stream, 300)]
     normalize, tokenize = Normalizer(lang), Tokenizer(lang)
@@ -109,4 +111,4 @@ def test_real_text(shared_dir, corpus: str, lang: str) -> None:
         ours, expected = tokenize(normalised), moses(moses_tokens, normalised)
         assert ours.replace(" ", "") == expected.replace(" ", "")
         equal += ours == expected
-    assert equal / len(lines) > 0.9
+    assert equal / len(lines) > share
