@@ -1,8 +1,9 @@
 """Compare the tokeniser and detokeniser with those of Moses, on text of many languages.
 
-Both read the same lines, in Unicode's form NFC and after ``normalize-punctuation``. For every language, the script prints
-the share of lines with equal tokens, the share of lines that detokenisation restores, and the places at which only one
-of the tokenisers separates two characters, by cause. With ``--examples``, it prints lines, too::
+Both read the same lines, in Unicode's form NFC and after ``normalize-punctuation``. For every language, the script
+prints the share of lines with equal tokens, the share of lines that detokenisation restores, and the number of lines
+with places at which only one of the tokenisers separates two characters, by cause: the characters beside the place,
+after ``-`` if only Moses separates them. With ``--examples``, it prints lines, too::
 
     python benchmarks/tokenizers.py --moses mosesdecoder/scripts --text fi=text.fi ca=text.ca
 
@@ -92,7 +93,10 @@ def compare(moses: Path, lang: str, lines: list[str], examples: int) -> None:
     restored = sum(map(str.__eq__, lines, again))
     restored_moses = sum(map(str.__eq__, lines, again_moses))
     kinds = " ".join(f"{kind}:{number}" for kind, number in found.most_common(12))
-    print(f"{lang}\t{count}\t{equal / count:.1%}\t{restored / count:.1%}\t{restored_moses / count:.1%}\t{kinds}", flush=True)
+    print(
+        f"{lang}\t{count}\t{equal / count:.1%}\t{restored / count:.1%}\t{restored_moses / count:.1%}\t{kinds}",
+        flush=True,
+    )
     if examples:
         lost = [(line, text) for line, text in zip(lines, again, strict=True) if line != text]
         for line, text in lost[: 5 * examples]:

@@ -37,7 +37,7 @@ _BEFORE = rf"[[\p{{Terminal_Punctuation}}{_WIDE}՝٪®™℠]--[\x00-\x7f៖]]"
 colon has one."""
 
 _LEFT, _RIGHT = "\u061c\u200e\u200f\u202c\u2069", "\u202a\u202b\u202d\u202e\u2066-\u2068"
-"""Marks of direction at the end of what precedes, and at the beginning of what follows."""
+"""Marks of direction at the end of what precedes (if anything does), and at the beginning of what follows."""
 
 _TAG = regex.compile(r"(?<!\S)< (/ )?(\p{L}[\w:-]*) >(?!\S)")
 
@@ -93,7 +93,7 @@ def _spacing(lang: str) -> list[_Rule]:
     rules = [
         _rule(_BEFORE, f" (?={_BEFORE})"),
         _rule(_WIDE, f"(?<=[{_WIDE}]) "),
-        _rule(f"[[{_LEFT}]]", rf" (?=[{_LEFT}]+(?!\S))"),
+        _rule(f"[[{_LEFT}]]", rf"(?<=\A[{_LEFT}]+) | (?=[{_LEFT}]+(?!\S))"),
         _rule(f"[[{_RIGHT}]]", rf"(?<=(?<!\S)[{_RIGHT}]+) "),
         _rule("-", r"""(?<=\w["')]) (?=-\p{L}[\p{L}\p{M}])"""),  # "path"-Wert
     ]

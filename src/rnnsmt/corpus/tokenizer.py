@@ -1,8 +1,8 @@
-"""Moses' punctuation normaliser, tokeniser, detokeniser and truecaser, as in sacremoses but faster.
+"""Moses' punctuation normaliser, tokeniser and truecaser, as in sacremoses but faster.
 
-The output is identical to that of ``sacremoses.MosesPunctNormalizer``, ``MosesTokenizer``, ``MosesDetruecaser`` and
-``MosesDetokenizer`` (the tests compare them on real text), except that the detokeniser removes spaces around
-punctuation of other scripts, too. Two properties make normalisation and tokenisation faster:
+The output is identical to that of ``sacremoses.MosesPunctNormalizer``, ``MosesTokenizer`` and ``MosesTruecaser`` (the
+tests compare them on real text), except for addresses, for the words of ``rnnsmt.corpus.words``, and for the full stop
+at the end of a line, which is a token as in Moses. Two properties make normalisation and tokenisation faster:
 
 * every substitution of the normaliser requires a certain string in the line, and is skipped if it is missing;
 * the tokeniser processes every chunk between white space independently, except that a final full stop depends on the
@@ -32,8 +32,8 @@ from sacremoses import MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
 from sacremoses.corpus import NonbreakingPrefixes
 
 from rnnsmt.base.io import InputError, atomic_text, read_lines
-from rnnsmt.corpus.detokenizer import DELAYED_START, SENTENCE_END
-from rnnsmt.corpus.words import GERSHAYIM, Words, has_lower_case, hide_addresses, is_plain_word, show
+from rnnsmt.corpus.detokenizer import DELAYED_START, DOTTED_I, SENTENCE_END
+from rnnsmt.corpus.words import COLON, ELISION, GERSHAYIM, Words, has_lower_case, hide_addresses, is_plain_word, show
 
 MEMORY_ENTRIES = 500_000
 """Maximum number of cached chunks; the cache is then cleared."""
@@ -66,8 +66,9 @@ jo@example.org https://example.org/a?b=(1). /usr/bin 10:30 03/05/2024 km/h and/o
 
 
 def has_rules(lang: str) -> bool:
-    """Return whether sacremoses has rules for a language: its non-breaking prefixes, or its characters."""
-    return lang in NonbreakingPrefixes().available_langs or lang in ("ja", "ko")
+    """Return whether sacremoses has abbreviations or characters of a language, or this program has rules for it."""
+    ours = ELISION | COLON | GERSHAYIM | DOTTED_I
+    return lang in NonbreakingPrefixes().available_langs or lang in ("ja", "ko") or lang in ours
 
 
 @cache

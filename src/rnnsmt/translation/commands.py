@@ -40,7 +40,7 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
     add("--lowercase", action="store_true", help="lowercase the input")
     add("--prepared", metavar="FILE",
         help="report of `corpus prepare` for the training text (JSON), which contains the version of the tokeniser "
-        "(default: the present one)")  # fmt: skip
+        "(default: the present one, with a warning)")  # fmt: skip
     add("--truecaser", metavar="FILE", help="truecasing model of the source language (default: keep the case)")
     add("--rnn", nargs="+", default=[], metavar="FILE",
         help="model file of the RNN Encoder-Decoder that scored the phrase table; one, or one for each "
@@ -100,11 +100,20 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _tokenizer(lang: str, report: str | None) -> str:
-    """Return the version of the tokeniser in a report of `corpus prepare`; without a report, the present one."""
+    """Return the version of the tokeniser in a report of `corpus prepare`; without a report, the present one.
+
+    Raises:
+        InputError: the report has no version of the tokeniser of the language.
+    """
     from rnnsmt.corpus.tokenizer import tokenizer_version
 
     if report is None:
-        return tokenizer_version(lang)
+        version = tokenizer_version(lang)
+        say(
+            f"warning: the training text must be tokenised by version {version} of the tokeniser, as by `corpus prepare`"
+            "; specify its report with --prepared, or, for text tokenised by other programs, --no-tokenize"
+        )
+        return version
     content = read_json(report)
     versions = content.get("tokenizer") if isinstance(content, dict) else None
     if not isinstance(versions, dict) or not isinstance(versions.get(lang), str):

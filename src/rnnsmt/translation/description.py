@@ -120,10 +120,10 @@ class Description:
         """
         if not self.tokenize or self.tokenizer == (current := tokenizer_version(self.source)):
             return
-        trained = f"version {self.tokenizer}" if self.tokenizer else "a version before 2"
+        trained = f"version {self.tokenizer[:40]}" if self.tokenizer else "a version before 2"
         raise InputError(
             f"{directory}: {self.name} was trained with {trained} of the tokeniser, and this is version {current}; run "
-            "the workflow again, or use the rnnsmt and sacremoses of the training"
+            "the workflow again, or use the rnnsmt, sacremoses and regex of the training"
         )
 
     @property

@@ -2,12 +2,16 @@
 
 import re
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesTokenizer
+from sacremoses.corpus import NonbreakingPrefixes
 
+from rnnsmt.config.languages import WITHOUT_SPACES
+from rnnsmt.corpus import detokenizer, words
 from rnnsmt.corpus.detokenizer import Detokenizer
 from rnnsmt.corpus.tokenizer import VERSION, Normalizer, Tokenizer, tokenizer_version
 
@@ -59,6 +63,7 @@ TOKENS = [
     ("en", "25 m² at 15°C and 90 km/h, CO₂", "25 m² at 15°C and 90 km/h , CO₂"),
     ("en", "C++, C#, AT&T, x_1, #tag, @me, a/b, +33", "C++ , C# , AT&T , x_1 , #tag , @me , a/b , +33"),
     ("hu", "10%-os", "10%-os"),
+    ("en", "no %s in %1$s (%d%)", "no %s in %1$s ( %d % )"),
     ("en", "he and/or she = 5 + 3, 5 €, $5", "he and / or she = 5 + 3 , 5 € , $ 5"),
     # emoji
     ("en", "So 👍🏽 ❤️😀 👨‍👩‍👧 🇫🇷 1️⃣ ☺!", "So 👍🏽 ❤️😀 👨‍👩‍👧 🇫🇷 1️⃣ ☺ !"),
@@ -69,6 +74,12 @@ TOKENS = [
 def test_tokens_and_the_text_again(lang: str, text: str, expected: str) -> None:
     assert Tokenizer(lang, escape=False)(text) == expected
     assert again(lang, text) == text
+
+
+def test_tokens_of_text_with_faults() -> None:
+    """Character references of HTML are no words, and a quotation mark between spaces is one of a pair."""
+    assert Tokenizer("en", escape=False)("Q&amp;A of R&D; a") == "Q & amp ; A of R&D ; a"
+    assert Tokenizer("cs", escape=False)("psal ' (a) kniha'") == "psal ' ( a ) kniha '"
 
 
 SENTENCES = """
@@ -227,6 +238,7 @@ TOKENIZERS = {lang: Tokenizer(lang, escape=False) for lang in ["en", "fr", "it",
         ("en", "&lt; b &gt; a &lt; / b &gt; c &lt; d &gt; e", "<b>a</b> c < d > e"),
         ("el", "ναι · όχι", "ναι· όχι"),
         ("mni", "ꯃꯁꯤ ꯂꯥꯏꯔꯤꯛꯅꯤ ꯫", "ꯃꯁꯤ ꯂꯥꯏꯔꯤꯛꯅꯤ꯫"),
+        ("ar", "\u200f Win \u200f ، أ", "\u200fWin\u200f، أ"),
         ("en", "Unix ™ and R&amp;D", "Unix™ and R&D"),
     ],
 )
@@ -254,6 +266,31 @@ def test_capital_letters(lang: str, tokens: str, text: str) -> None:
 def test_addresses_are_not_normalised() -> None:
     text = "voir https://a.org/b_(c)–d?e='f''g' et « 5 % »"
     assert Normalizer("fr")(text) == "voir https://a.org/b_(c)–d?e='f''g' et \" 5% \""
+
+
+PAGE = Path(__file__).parents[3] / "docs/languages.md"
+
+LANGUAGES = {
+    "abbreviations": {lang for lang in NonbreakingPrefixes().available_langs if len(lang) < 4},
+    "an apostrophe ends a token": words.ELISION,
+    "of these": words.TRUNCATION,
+    "an apostrophe begins a token": {"en"},
+    "an apostrophe at the edge": words.QUOTED,
+    "a colon before an ending": words.COLON,
+    "gershayim": words.GERSHAYIM,
+    "the capital letter of `i`": detokenizer.DOTTED_I,
+    "sentences are restored": {line.split("|")[0] for line in SENTENCES.splitlines() if line},
+}
+"""Languages by a part of the rule in docs/languages.md."""
+
+
+def test_the_page_of_languages_names_those_of_the_rules() -> None:
+    rows = [line.strip("| ").split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines()]
+    rules = {row[0]: set(row[1].split()) for row in rows if len(row) == 2}
+    for part, languages in LANGUAGES.items():
+        assert [found for rule, found in rules.items() if part in rule] == [set(languages)], part
+    without_spaces = PAGE.read_text(encoding="utf-8").split("## Languages without spaces")[1].split(" are written")[0]
+    assert set(without_spaces.split()) == WITHOUT_SPACES
 
 
 def test_the_version_depends_on_the_rules_of_a_language(monkeypatch: pytest.MonkeyPatch) -> None:
