@@ -33,5 +33,6 @@ rule describe_system:
     shell:
         "rnnsmt translation describe --name {wildcards.system} "
         f"--source-lang {SOURCE} --target-lang {TARGET} "
-        "{params.text} {params.prepared:q} {params.truecaser:q} {params.rnn:q} --columns {params.columns} {params.limits} "
+        "{params.text} {params.prepared:q} {params.truecaser:q} {params.rnn:q} "
+        "--columns {params.columns} {params.limits} "
         "--examples {input.examples:q} --output-dir {params.directories:q} &> {log:q}"

@@ -93,7 +93,7 @@ def _spacing(lang: str) -> list[_Rule]:
     rules = [
         _rule(_BEFORE, f" (?={_BEFORE})"),
         _rule(_WIDE, f"(?<=[{_WIDE}]) "),
-        _rule(f"[[{_LEFT}]]", rf"(?<=\A[{_LEFT}]+) | (?=[{_LEFT}]+(?!\S))"),
+        _rule(f"[[{_LEFT}]]", rf"(?<=\A[{_LEFT}]+) | (?=[{_LEFT}]+(?!{WORD}|[{_LEFT}]))"),
         _rule(f"[[{_RIGHT}]]", rf"(?<=(?<!\S)[{_RIGHT}]+) "),
         _rule("-", r"""(?<=\w["')]) (?=-\p{L}[\p{L}\p{M}])"""),  # "path"-Wert
     ]

@@ -67,7 +67,8 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt translation describe --name mine --source-lang en --target-lang fr \
-            --truecaser results/corpus/truecaser.en --output-dir try/mine
+            --truecaser results/corpus/truecaser.en --prepared results/corpus/tokenized/general.report.json \
+            --output-dir try/mine
     """
     from rnnsmt.translation.description import FILE, Description
 
@@ -110,8 +111,8 @@ def _tokenizer(lang: str, report: str | None) -> str:
     if report is None:
         version = tokenizer_version(lang)
         say(
-            f"warning: the training text must be tokenised by version {version} of the tokeniser, as by `corpus prepare`"
-            "; specify its report with --prepared, or, for text tokenised by other programs, --no-tokenize"
+            f"warning: the training text must be tokenised by version {version} of the tokeniser; specify its "
+            "report of `corpus prepare` with --prepared, or, for text tokenised by other programs, --no-tokenize"
         )
         return version
     content = read_json(report)
