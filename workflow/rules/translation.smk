@@ -5,7 +5,7 @@ SYSTEM_FILES = expand(f"{RUN}/system.json", system=systems.compared, run=RUNS)
 
 rule describe_system:
     input:
-        prepared=f"results/corpus/tokenized/{texts.bitext[0]}.report.json" if config["text"]["tokenize"] else [],
+        prepared=[f"results/corpus/tokenized/{texts.bitext[0]}.report.json"] if config["text"]["tokenize"] else [],
         truecaser=[f"results/corpus/truecaser.{SOURCE}"] if config["text"]["truecase"] else [],
         rnn=lambda w: systems.rnn_models(w.system),
         vocabularies=lambda w: PAIR_VOCABULARIES if systems.rnn_models(w.system) else [],
