@@ -105,7 +105,7 @@ class _Moses(MosesTokenizer):
     """sacremoses' tokeniser with sets instead of lists and strings, and with the lower-case letters of Unicode."""
 
     def __init__(self, lang: str) -> None:
-        super().__init__(lang)
+        super().__init__("")  # for Chinese, Japanese and Korean, sacremoses has letters that are punctuation
         self.lang = lang if lang in ("en", "fr") else ""  # other apostrophes are those of Words
         self.alpha = frozenset(self.IsAlpha)
         entries: list[list[str]] = [entry.split() for entry in NonbreakingPrefixes().words(lang)]

@@ -30,7 +30,10 @@ ELISION = frozenset(["fr", "ca", "ga", "it", "oc", "lb", "rm", "co", "sc", "fur"
 TRUNCATION = frozenset(["it", "co", "sc", "fur", "lij", "pms", "lmo", "vec", "scn"])
 """Languages of ``ELISION`` that also have apostrophes at the end of words, after vowels (``un po' di pane``)."""
 
-QUOTED = frozenset(["en", *(ELISION - TRUNCATION)])
+LATIN_APOSTROPHES = WITHOUT_SPACES | {"ko"}
+"""Languages with apostrophes only in words of other languages: quotation marks may stand beside letters."""
+
+QUOTED = frozenset(["en", *(ELISION - TRUNCATION), *LATIN_APOSTROPHES])
 """Languages in which every apostrophe at the edge of a word is a token, as in Moses."""
 
 COLON = frozenset(["fi", "sv", "se", "smn", "sms", "sma", "smj", "fit", "fkv", "krl", "olo", "vep"])
@@ -135,7 +138,8 @@ def _pattern(lang: str, protected: bool) -> Any:
         groups["contracted" if lang == "en" else "elided"] = r"(?<=\p{L})’(?=\p{L})"
     elif lang in ELISION:
         groups["elided"] = rf"(?<={CONSONANT if lang in TRUNCATION else LETTER})['’](?={WORD})"
-    groups["apostrophe"] = rf"(?<={WORD}){apostrophe}(?={WORD})"
+    part = r"[\p{Latin}\p{M}\p{Nd}]" if lang in LATIN_APOSTROPHES else WORD
+    groups["apostrophe"] = rf"(?<={part}){apostrophe}(?={part})"
     groups |= {"inside": inside, "alone": _CLUSTER}
     if lang not in QUOTED:
         groups["edge"] = quotes

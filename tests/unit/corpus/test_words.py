@@ -51,6 +51,9 @@ TOKENS = [
     ("ml", "അവന്\u200d വന്നു", "അവന്\u200d വന്നു"),
     ("ff", "𞤀𞤣𞤤𞤢𞤥 𞥐,𞥑.", "𞤀𞤣𞤤𞤢𞤥 𞥐,𞥑 ."),
     ("en", "我去北京 means", "我去北京 means"),
+    ("ja", "これは。「テスト」、ア・イ。", "これは 。 「 テスト 」 、 ア ・ イ 。"),
+    ("zh", "我去「北京」！", "我去 「 北京 」 ！"),
+    ("ko", "안녕, Côte d'Ivoire。", "안녕 , Côte d'Ivoire 。"),
     ("hy", "Ինչպե՞ս ես։", "Ինչպե՞ս ես ։"),
     ("he", "בית־ספר", "בית־ספר"),
     ("de", "E\u2010Mail Donau\u00addampf", "E\u2010Mail Donau\u00addampf"),
@@ -79,6 +82,7 @@ def test_tokens_and_the_text_again(lang: str, text: str, expected: str) -> None:
 def test_tokens_of_text_with_faults() -> None:
     """Character references of HTML are no words, and a quotation mark between spaces is one of a pair."""
     assert Tokenizer("en", escape=False)("Q&amp;A of R&D; a") == "Q & amp ; A of R&D ; a"
+    assert Tokenizer("ko", escape=False)("값'가'의") == "값 ' 가 ' 의"
     assert Tokenizer("cs", escape=False)("psal ' (a) kniha'") == "psal ' ( a ) kniha '"
 
 
