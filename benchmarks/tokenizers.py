@@ -83,18 +83,18 @@ def compare(moses: Path, lang: str, lines: list[str], examples: int) -> None:
     found: Counter[str] = Counter()
     shown: Counter[str] = Counter()
     for line, mine, other in zip(lines, ours, theirs, strict=True):
-        kinds = set(causes(mine, other))
-        found.update(kinds)
-        if new := {kind for kind in kinds if shown[kind] < examples}:
+        different = set(causes(mine, other))
+        found.update(different)
+        if new := {kind for kind in different if shown[kind] < examples}:
             shown.update(new)
             print(f"  {' '.join(sorted(new))}\n    text   {line}\n    ours   {mine}\n    Moses  {other}")
     count = len(lines)
     equal = sum(mine == other for mine, other in zip(ours, theirs, strict=True))
     restored = sum(map(str.__eq__, lines, again))
     restored_moses = sum(map(str.__eq__, lines, again_moses))
-    kinds = " ".join(f"{kind}:{number}" for kind, number in found.most_common(12))
+    most = " ".join(f"{kind}:{number}" for kind, number in found.most_common(12))
     print(
-        f"{lang}\t{count}\t{equal / count:.1%}\t{restored / count:.1%}\t{restored_moses / count:.1%}\t{kinds}",
+        f"{lang}\t{count}\t{equal / count:.1%}\t{restored / count:.1%}\t{restored_moses / count:.1%}\t{most}",
         flush=True,
     )
     if examples:
