@@ -60,7 +60,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "join": Stage(1, "concatenate text files"),
         "train-truecaser": Stage(1, "train a truecasing model"),
         "truecase": Stage(1, "apply a truecasing model"),
-        "detokenize": Stage(2, "detruecase and detokenise a text"),
+        "detokenize": Stage(3, "detruecase and detokenise a text"),
     },
     "selection": {
         "models": Stage(1, "train the in-domain and general language models"),
@@ -122,7 +122,7 @@ STAGES: dict[str, dict[str, Stage]] = {
     },
     "evaluation": {
         "bleu": Stage(6, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
-        "score": Stage(5, "detokenise and score the output of all runs of a system"),
+        "score": Stage(6, "detokenise and score the output of all runs of a system"),
         "table": Stage(13, "write Table 1 from the score files of all runs"),
         "compare": Stage(4, "compare two systems sentence by sentence"),
         "oracle": Stage(1, "compute the oracle BLEU of n-best lists"),
@@ -139,7 +139,7 @@ STAGES: dict[str, dict[str, Stage]] = {
         "report": Stage(6, "write an HTML page with all results of a run"),
     },
     "translation": {
-        "describe": Stage(2, "write the preprocessing and decoder settings that `translate` reads"),
+        "describe": Stage(3, "write the preprocessing and decoder settings that `translate` reads"),
         "translate": Stage(1, "translate raw text with a tuned system, or serve it over HTTP"),
         "pack": Stage(1, "pack a tuned system into one archive"),
     },

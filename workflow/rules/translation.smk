@@ -5,6 +5,7 @@ SYSTEM_FILES = expand(f"{RUN}/system.json", system=systems.compared, run=RUNS)
 
 rule describe_system:
     input:
+        prepared=[f"results/corpus/tokenized/{texts.bitext[0]}.report.json"] if config["text"]["tokenize"] else [],
         truecaser=[f"results/corpus/truecaser.{SOURCE}"] if config["text"]["truecase"] else [],
         rnn=lambda w: systems.rnn_models(w.system),
         vocabularies=lambda w: PAIR_VOCABULARIES if systems.rnn_models(w.system) else [],
@@ -23,6 +24,7 @@ rule describe_system:
     params:
         version=version("translation", "describe"),
         text=TEXT_STEPS,
+        prepared=lambda w, input: ["--prepared", *input.prepared] if input.prepared else [],
         truecaser=lambda w, input: ["--truecaser", *input.truecaser] if input.truecaser else [],
         rnn=lambda w, input: ["--rnn", *input.rnn, "--vocabulary", *input.vocabularies] if input.rnn else [],
         columns=lambda w: systems.columns(systems.features(w.system)),
@@ -31,5 +33,6 @@ rule describe_system:
     shell:
         "rnnsmt translation describe --name {wildcards.system} "
         f"--source-lang {SOURCE} --target-lang {TARGET} "
-        "{params.text} {params.truecaser:q} {params.rnn:q} --columns {params.columns} {params.limits} "
+        "{params.text} {params.prepared:q} {params.truecaser:q} {params.rnn:q} "
+        "--columns {params.columns} {params.limits} "
         "--examples {input.examples:q} --output-dir {params.directories:q} &> {log:q}"

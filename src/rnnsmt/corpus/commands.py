@@ -482,7 +482,7 @@ def detokenize(args: argparse.Namespace) -> dict[str, object]:
         rnnsmt corpus detokenize --input try/dev.tc.fr.gz --output try/dev.detokenized.fr --lang fr
     """
     from rnnsmt.base.parallel import map_lines
-    from rnnsmt.corpus.tokenizer import Detokenizer
+    from rnnsmt.corpus.detokenizer import Detokenizer
 
     if wrong := code_mistake(args.lang):
         raise InputError(f"--lang {wrong}")

@@ -1,12 +1,12 @@
 """Preparation of a corpus, monolingual or parallel: from raw files to clean tokens, with a report of all changes.
 
-Normalisation and tokenisation are those of Moses (normalize-punctuation.perl, tokenizer.perl), cleaning is that of
+Normalisation and tokenisation follow Moses (normalize-punctuation.perl, tokenizer.perl), cleaning is that of
 clean-corpus-n.perl. Rejected and repaired lines, and suspicious properties of lines that are kept, are counted by
 reason.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,7 +31,7 @@ from rnnsmt.corpus.raw_text import (
     is_utf8,
 )
 from rnnsmt.corpus.sample import refuse_columns, sample_warnings
-from rnnsmt.corpus.tokenizer import has_rules
+from rnnsmt.corpus.tokenizer import has_rules, tokenizer_version
 
 SAMPLES = 20
 """Number of line numbers per reason in the report."""
@@ -175,7 +175,8 @@ def prepare_corpus(
             total.add(tally)
             meter.add(tally.lines)
         _check_total(corpus.names, total, min_lines)
-    prepared = Prepared(corpus, inputs, total)
+    versions = {lang: tokenizer_version(lang) for lang in corpus.langs} if options.tokenize else {}
+    prepared = Prepared(corpus, inputs, total, versions)
     for warning in (*prepared.warnings(keep_all), *of_sample):
         warn(f"{warning}")
     return prepared
@@ -277,12 +278,15 @@ class Prepared:
     corpus: RawCorpus
     inputs: Sequence[dict[str, object]]
     total: Tally
+    tokenizer: Mapping[str, str]
+    """Version of the tokeniser by language; empty if the text was not tokenised."""
 
     def report(self) -> dict[str, object]:
         """Return the report for JSON: raw files, and numbers of lines by outcome and reason."""
         total = self.total
         return {
             "inputs": self.inputs,
+            "tokenizer": self.tokenizer,
             "lines": total.lines,
             "kept": total.kept,
             "tokens": total.tokens,

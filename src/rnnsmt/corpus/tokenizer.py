@@ -1,8 +1,8 @@
-"""Moses' punctuation normaliser, tokeniser, detokeniser and truecaser, as in sacremoses but faster.
+"""Moses' punctuation normaliser, tokeniser and truecaser, as in sacremoses but faster.
 
-The output is identical to that of ``sacremoses.MosesPunctNormalizer``, ``MosesTokenizer``, ``MosesDetruecaser`` and
-``MosesDetokenizer`` (the tests compare them on real text), except that the detokeniser removes spaces around
-punctuation of other scripts, too. Two properties make normalisation and tokenisation faster:
+The output is identical to that of ``sacremoses.MosesPunctNormalizer``, ``MosesTokenizer`` and ``MosesTruecaser`` (the
+tests compare them on real text), except for addresses, for the words of ``rnnsmt.corpus.words``, and for the full stop
+at the end of a line, which is a token as in Moses. Two properties make normalisation and tokenisation faster:
 
 * every substitution of the normaliser requires a certain string in the line, and is skipped if it is missing;
 * the tokeniser processes every chunk between white space independently, except that a final full stop depends on the
@@ -21,15 +21,19 @@ by the most frequent one, and unknown words are kept. (sacremoses does the latte
 with ``<``, ``>`` or ``|`` may contain markup or factors and are processed by sacremoses.
 """
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
-from sacremoses import MosesDetokenizer, MosesDetruecaser, MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
+from sacremoses import MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
 from sacremoses.corpus import NonbreakingPrefixes
 
 from rnnsmt.base.io import InputError, atomic_text, read_lines
+from rnnsmt.corpus.detokenizer import DELAYED_START, DOTTED_I, SENTENCE_END
+from rnnsmt.corpus.words import COLON, ELISION, GERSHAYIM, Words, has_lower_case, hide_addresses, is_plain_word, show
 
 MEMORY_ENTRIES = 500_000
 """Maximum number of cached chunks; the cache is then cleared."""
@@ -51,10 +55,33 @@ _NEEDED = {
 
 _DIGITS = frozenset("0123456789")
 
+VERSION = 2
+"""Version of the rules. Increase it, and the version of the stage ``corpus prepare``, when tokens change."""
+
+_SAMPLE = """No. 5, Mr. Smith's dog isn't in the U.S., "is it" ... 1,250.5 a-b (c) [d] & <e> rock 'n' roll etc.
+« L'eau » d'aujourd'hui, l'11 mai: un po' di pane; c’est ; l’eau ! EU:n S:t il·lusió м'яч 'слово' צה״ל ''a''
+Ẹ̀kọ́ ง่าย क्‍या می‌خواهم 𞤀𞤣𞤤𞤢𞤥 أهلا، سلام؟ ठीक है। 我去北京。 სახლი. 25 m² 15°C C++ CO₂ x_1 R&D #tag
+jo@example.org https://example.org/a?b=(1). /usr/bin 10:30 03/05/2024 km/h and/or <b> &lt; 👍🏽👨‍👩‍👧🇫🇷 1️⃣ ☺ €5 5 %"""
+"""Text with an example of every rule."""
+
 
 def has_rules(lang: str) -> bool:
-    """Return whether sacremoses has rules for a language: its non-breaking prefixes, or its characters."""
-    return lang in NonbreakingPrefixes().available_langs or lang in ("ja", "ko")
+    """Return whether sacremoses has abbreviations or characters of a language, or this program has rules for it."""
+    ours = ELISION | COLON | GERSHAYIM | DOTTED_I
+    return lang in NonbreakingPrefixes().available_langs or lang in ("ja", "ko") or lang in ours
+
+
+@cache
+def tokenizer_version(lang: str) -> str:
+    """Return the version of the tokeniser of a language, which a trained system records: ``2-1d9a03c4``.
+
+    Its second part is a checksum of the tokens of a sample text and of the abbreviations of the language; it changes
+    with a version of sacremoses or regex that has other rules.
+    """
+    tokenizer = Tokenizer(lang)
+    tokens = [tokenizer(line) for line in _SAMPLE.splitlines()]
+    content = "\n".join([*tokens, *sorted(NonbreakingPrefixes().words(lang))])
+    return f"{VERSION}-{hashlib.blake2b(content.encode(), digest_size=4).hexdigest()}"
 
 
 class Normalizer:
@@ -67,33 +94,49 @@ class Normalizer:
 
     def __call__(self, text: str) -> str:
         """Return the line with normalised punctuation, without spaces at the ends."""
+        text, hidden = hide_addresses(text)
         for needed, pattern, by in self._rules:
             if needed in text:
                 text = pattern.sub(by, text)
-        return text.strip()
+        return show(text.strip(), hidden)
 
 
 class _Moses(MosesTokenizer):
-    """sacremoses' tokeniser with precomputed character sets.
-
-    The original builds a set of all letters for every full stop.
-    """
+    """sacremoses' tokeniser with sets instead of lists and strings, and with the lower-case letters of Unicode."""
 
     def __init__(self, lang: str) -> None:
-        super().__init__(lang)
-        self.lower, self.alpha = frozenset(self.IsLower), frozenset(self.IsAlpha)
+        super().__init__("")  # for Chinese, Japanese and Korean, sacremoses has letters that are punctuation
+        self.lang = lang if lang in ("en", "fr") else ""  # other apostrophes are those of Words
+        self.alpha = frozenset(self.IsAlpha)
+        entries: list[list[str]] = [entry.split() for entry in NonbreakingPrefixes().words(lang)]
+        self.NONBREAKING_PREFIXES = frozenset(entry[0] for entry in entries if len(entry) == 1)
+        self.NUMERIC_ONLY_PREFIXES = frozenset(entry[0] for entry in entries if len(entry) > 1)
 
     def islower(self, text: str) -> bool:
-        """Return whether all characters are lower-case letters."""
-        return self.lower.issuperset(text)
+        """Return whether a character is a lower-case letter."""
+        return has_lower_case(text)
 
     def isanyalpha(self, text: str) -> bool:
         """Return whether any character is a letter."""
         return not self.alpha.isdisjoint(text)
 
 
+_ENTITIES = {
+    "&": "&amp;", "|": "&#124;", "<": "&lt;", ">": "&gt;", "'": "&apos;", '"': "&quot;", "[": "&#91;", "]": "&#93;",
+}  # fmt: skip
+"""Entities of Moses, in the order in which the characters are replaced."""
+
+
+def escaped(text: str) -> str:
+    """Replace special characters of Moses' files by entities."""
+    for char, entity in _ENTITIES.items():
+        if char in text:
+            text = text.replace(char, entity)
+    return text
+
+
 class Tokenizer:
-    """Moses' ``tokenizer.perl`` for one language.
+    """Moses' ``tokenizer.perl`` for one language, with the words of ``Words``.
 
     Args:
         lang: two-letter code; determines the treatment of apostrophes and of abbreviations with a full stop.
@@ -102,14 +145,14 @@ class Tokenizer:
 
     def __init__(self, lang: str, escape: bool = True) -> None:
         self._moses = _Moses(lang)
+        self._words = Words(lang, self._moses.IsAlnum)
         self._escape = escape
         # ordinary chunks: an apostrophe only between letters or digits, no comma at the beginning, no two dots in a
         # row, no control characters
-        inner = r"(?:(?<=\w)'(?=\w)|[^\s',.\x00-\x1f\x7f]|(?<!\.)\.(?!\.)|(?<=[^\s,]),(?!,))"
+        quote = '"' if lang in GERSHAYIM else ""
+        inner = rf"(?:(?<=\w)['{quote}](?=\w)|[^\s',.{quote}\x00-\x1f\x7f]|(?<!\.)\.(?!\.)|(?<=[^\s,]),(?!,))"
         self._ordinary = re.compile(rf"(?!,){inner}+\Z")
-        self._lower = self._moses.lower
-        self._alnum = frozenset(MosesTokenizer.IsAlnum)
-        self._memory: dict[str, str | tuple[str, str, str]] = {}
+        self._memory: dict[str, str | tuple[str, str, str, str]] = {}
 
     def __call__(self, text: str) -> str:
         """Return the tokens of the line, separated by one space."""
@@ -124,26 +167,32 @@ class Tokenizer:
                 answer = self._learn(chunk)
             if isinstance(answer, tuple):
                 following = chunks[number][0] if number < len(chunks) else ""
-                answer = answer[1 if following in self._lower else 2 if following in _DIGITS else 0]
+                kind = 3 if not following else 1 if has_lower_case(following) else 2 if following in _DIGITS else 0
+                answer = answer[kind]
             tokens.append(answer)
         return " ".join(tokens)
 
-    def _learn(self, chunk: str) -> str | tuple[str, str, str]:
+    def _learn(self, chunk: str) -> str | tuple[str, str, str, str]:
         """Tokenise an ordinary chunk and cache the result.
 
         Returns:
-            The tokens; or three alternatives, if the next chunk begins with another character, a lower-case letter or a
-            digit.
+            The tokens; or four alternatives, if the next chunk begins with another character, a lower-case letter or a
+            digit, and for the last chunk of a line.
         """
-        answer: str | tuple[str, str, str]
-        if self._alnum.issuperset(chunk.removesuffix(",")) and "DOTMULTI" not in chunk:
-            # only letters and digits: one token ("DOTMULTI" is a placeholder for dots in sacremoses)
-            answer = f"{chunk[:-1]} ," if chunk.endswith(",") else chunk
-        elif chunk.endswith("."):
-            after = [self._plain(f"{chunk} {following}")[:-2] for following in "Xx1"]
-            answer = after[0] if after[0] == after[1] == after[2] else (after[0], after[1], after[2])
-        else:
+        answer: str | tuple[str, str, str, str]
+        letters = chunk[:-1] if chunk.endswith((",", ".")) else chunk
+        if not is_plain_word(letters):
             answer = self._plain(chunk)
+            if chunk.endswith("."):
+                other, lower, digit = (self._plain(f"{chunk} {following}")[:-2] for following in "Xx1")
+                answer = answer if answer == lower else (other, lower, digit, answer)
+        elif chunk.endswith("."):
+            split = f"{letters} ."
+            numeric = letters in self._moses.NUMERIC_ONLY_PREFIXES
+            other = chunk if letters in self._moses.NONBREAKING_PREFIXES and not numeric else split
+            answer = (other, chunk, chunk if numeric else other, split)
+        else:
+            answer = f"{letters} ," if chunk.endswith(",") else chunk
         if len(chunk) <= MEMORY_CHUNK:
             if len(self._memory) >= MEMORY_ENTRIES:
                 self._memory.clear()
@@ -151,51 +200,14 @@ class Tokenizer:
         return answer
 
     def _plain(self, text: str) -> str:
-        tokens: str = self._moses.tokenize(text, return_str=True, escape=self._escape)
-        return tokens
+        text, hidden = self._words.hide(text)
+        tokens: str = self._moses.tokenize(text, return_str=True, escape=False)
+        if tokens.endswith(".") and not tokens.endswith((" .", "..")):
+            # as in Moses, which sacremoses lacks: the full stop of a line is never that of an abbreviation
+            tokens = f"{tokens[:-1]} ." if len(tokens) > 1 else tokens
+        tokens = show(tokens, hidden)
+        return escaped(tokens) if self._escape else tokens
 
-
-_CLOSING = "،؛؟۔।॥၊။។፣።"
-"""Punctuation of Arabic, Indic, Burmese, Khmer and Ethiopic text: there is no space before it."""
-
-_INNER = "、。，．！？：；（）「」『』【】《》〈〉［］｛｝\u200c\u200d"
-"""Punctuation of Chinese and Japanese text, and the joiners inside of words: there is no space on either side."""
-
-_SPACE = re.compile(f" (?=[{_CLOSING}{_INNER}])|(?<=[{_INNER}]) ")
-
-
-class Detokenizer:
-    """Conversion of a line of tokens into running text.
-
-    Moses' detokeniser leaves spaces around punctuation of other scripts (``، ؟ । ，``) and around joiners, which the
-    tokeniser separates; they are removed.
-
-    Args:
-        lang: two-letter code; determines the treatment of apostrophes and of spaces around punctuation.
-        detruecase: capitalise sentence starts.
-        detokenize: join tokens and replace entities.
-    """
-
-    def __init__(self, lang: str, detruecase: bool = True, detokenize: bool = True) -> None:
-        self._detruecaser = MosesDetruecaser() if detruecase else None
-        self._detokenizer = MosesDetokenizer(lang) if detokenize else None
-
-    def __call__(self, line: str) -> str:
-        """Return the line as running text."""
-        tokens = line.split()
-        if self._detruecaser and tokens:
-            tokens = self._detruecaser.detruecase(line)
-        if self._detokenizer and tokens:
-            text: str = self._detokenizer.detokenize(tokens)
-            return text if text.isascii() else _SPACE.sub("", text)
-        return " ".join(tokens)
-
-
-SENTENCE_END = frozenset(".:?!")
-"""Tokens after which a sentence starts."""
-
-DELAYED_START = frozenset(["(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"])
-"""Tokens that may precede the first word of a sentence."""
 
 _MARKUP = re.compile("[<>|]")
 

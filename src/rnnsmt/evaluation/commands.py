@@ -149,7 +149,7 @@ def score(args: argparse.Namespace) -> dict[str, object]:
             --system rnn --set \
             harbour-test=results/corpus/tokenized/harbour-test.fr.gz=results/corpus/raw/harbour-test.fr.gz
     """
-    from rnnsmt.corpus.tokenizer import Detokenizer
+    from rnnsmt.corpus.detokenizer import Detokenizer
     from rnnsmt.evaluation.scores import score_output, write_score
 
     if wrong := code_mistake(args.lang):

@@ -17,7 +17,7 @@ from rnnsmt.stages import PACKAGES, stages
 
 FORMAT = "rnnsmt-provenance-1"
 
-DEPENDENCIES = ("numpy", "numba", "torch", "ufal.kenlm", "sacremoses", "sacrebleu", "duckdb", "snakemake")
+DEPENDENCIES = ("numpy", "numba", "torch", "ufal.kenlm", "sacremoses", "regex", "sacrebleu", "duckdb", "snakemake")
 """Packages that can affect a result, and the workflow engine."""
 
 BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized"}

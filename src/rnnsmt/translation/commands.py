@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.fields import add_fields
-from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, write_lines_or_stdout
+from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, read_json, write_lines_or_stdout
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.config.sections import Search
@@ -38,6 +38,9 @@ def describe_options(parser: argparse.ArgumentParser) -> None:
     add("--no-tokenize", action="store_true", help="do not tokenise (the input is already tokenised)")
     add("--no-escape", action="store_true", help="do not escape & | < > ' \" [ ] as Moses entities")
     add("--lowercase", action="store_true", help="lowercase the input")
+    add("--prepared", metavar="FILE",
+        help="report of `corpus prepare` for the training text (JSON), which contains the version of the tokeniser "
+        "(default: the present one, with a warning)")  # fmt: skip
     add("--truecaser", metavar="FILE", help="truecasing model of the source language (default: keep the case)")
     add("--rnn", nargs="+", default=[], metavar="FILE",
         help="model file of the RNN Encoder-Decoder that scored the phrase table; one, or one for each "
@@ -64,13 +67,15 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt translation describe --name mine --source-lang en --target-lang fr \
-            --truecaser results/corpus/truecaser.en --output-dir try/mine
+            --truecaser results/corpus/truecaser.en --prepared results/corpus/tokenized/general.report.json \
+            --output-dir try/mine
     """
     from rnnsmt.translation.description import FILE, Description
 
     if len(args.rnn) not in (0, 1, len(args.output_dir)) or bool(args.rnn) != bool(args.vocabulary):
         raise InputError("--rnn: specify one network, or one for each --output-dir, together with --vocabulary")
     examples = [] if args.examples is None else choose_examples(_valid_segments(args.examples))
+    tokenizer = None if args.no_tokenize else _tokenizer(args.source_lang, args.prepared)
     for number, directory in enumerate(args.output_dir):
         network = [args.rnn[number % len(args.rnn)], *args.vocabulary] if args.rnn else []
         content = {
@@ -81,6 +86,7 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
             "tokenize": not args.no_tokenize,
             "escape": not args.no_escape,
             "lowercase": args.lowercase,
+            "tokenizer": tokenizer,
             "truecaser": None if args.truecaser is None else os.path.relpath(args.truecaser, directory),
             "rnn": [os.path.relpath(file, directory) for file in network],
             "columns": args.columns,
@@ -92,6 +98,28 @@ def describe(args: argparse.Namespace) -> dict[str, object]:
         }
         Description.valid(Path(directory) / FILE, content).write(directory)
     return {"directories": len(args.output_dir)}
+
+
+def _tokenizer(lang: str, report: str | None) -> str:
+    """Return the version of the tokeniser in a report of `corpus prepare`; without a report, the present one.
+
+    Raises:
+        InputError: the report has no version of the tokeniser of the language.
+    """
+    from rnnsmt.corpus.tokenizer import tokenizer_version
+
+    if report is None:
+        version = tokenizer_version(lang)
+        say(
+            f"warning: the training text must be tokenised by version {version} of the tokeniser; specify its "
+            "report of `corpus prepare` with --prepared, or, for text tokenised by other programs, --no-tokenize"
+        )
+        return version
+    content = read_json(report)
+    versions = content.get("tokenizer") if isinstance(content, dict) else None
+    if not isinstance(versions, dict) or not isinstance(versions.get(lang), str):
+        raise InputError(f"{report}: contains no version of the tokeniser of {lang}; prepare the corpus again")
+    return str(versions[lang])
 
 
 def _valid_segments(path: str) -> Iterator[str]:

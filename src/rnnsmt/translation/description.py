@@ -15,6 +15,7 @@ from rnnsmt.base.io import InputError, read_json, write_json
 from rnnsmt.base.options import MAX_INT
 from rnnsmt.base.progress import warn
 from rnnsmt.config.languages import code_mistake
+from rnnsmt.corpus.tokenizer import tokenizer_version
 from rnnsmt.moses.ini import MAX_PATH, MosesIni
 from rnnsmt.search.options import SearchOptions
 
@@ -68,6 +69,8 @@ class Description:
         name: name of the system, for example ``cslm_rnn``.
         source, target: two-letter codes of the languages.
         normalize, tokenize, escape, lowercase: as in ``rnnsmt.config.sections.Preprocessing``.
+        tokenizer: version of the tokeniser of the training text (``rnnsmt.corpus.tokenizer.tokenizer_version``); None
+            if the text was tokenised by other means, or by a version that recorded none.
         truecaser: truecasing model of the source language; None if case is not changed.
         rnn: the network that scored the phrase table, and the vocabularies of its source side and target side; or
             empty.
@@ -84,6 +87,7 @@ class Description:
     tokenize: bool = True
     escape: bool = True
     lowercase: bool = False
+    tokenizer: Name | None = None
     truecaser: File | None = None
     rnn: Annotated[list[File], AfterValidator(_network)] = field(default_factory=list)
     columns: list[Name] = field(default_factory=list)
@@ -126,6 +130,20 @@ class Description:
             raise InputError(
                 f"{path}: {place[:60]}: {first['msg']}; correct it, or run the workflow or pack the system again"
             ) from None
+
+    def check_tokenizer(self, directory: str | Path) -> None:
+        """Check that the tokeniser is the one of the training text.
+
+        Args:
+            directory: directory of the system, for the error message.
+        """
+        if not self.tokenize or self.tokenizer == (current := tokenizer_version(self.source)):
+            return
+        trained = f"version {self.tokenizer[:40]}" if self.tokenizer else "a version before 2"
+        raise InputError(
+            f"{directory}: {self.name} was trained with {trained} of the tokeniser, and this is version {current}; run "
+            "the workflow again, or use the rnnsmt, sacremoses and regex of the training"
+        )
 
     @property
     def warnings(self) -> list[str]:

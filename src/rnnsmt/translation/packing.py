@@ -33,6 +33,7 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
     if not ending or name in ("", ".", ".."):
         raise InputError(f"--output {output}: the name must end in {', '.join(GZIP)} or {PLAIN}")
     description, ini = Description.read(directory), read_ini(directory)
+    description.check_tokenizer(directory)
     description.print_warnings()
     files: dict[str, Path] = {}
 

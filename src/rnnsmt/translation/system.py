@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError, is_file, words_of
 from rnnsmt.base.options import DEVICES, MAX_THREADS, check_choice, check_integer
 from rnnsmt.config.sections import Preprocessing
+from rnnsmt.corpus.detokenizer import Detokenizer
 from rnnsmt.corpus.raw_text import Cleaner
-from rnnsmt.corpus.tokenizer import Detokenizer, Truecaser
+from rnnsmt.corpus.tokenizer import Truecaser
 from rnnsmt.moses.nbest import phrase_pairs
 from rnnsmt.networks.options import need_torch
 from rnnsmt.search.decoder import translations
@@ -139,6 +140,7 @@ class System:
         check_integer("threads", threads, 1, MAX_THREADS)
         self.directory = system_directory(directory)
         self.description = description = Description.read(self.directory)
+        description.check_tokenizer(directory)
         self.threads, self.device, self.max_words = threads, device, max_words
         self._texts, self._place = texts, self.directory.absolute()
         self._lock = threading.Lock()

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from rnnsmt.cli import main
-from rnnsmt.corpus.tokenizer import Detokenizer, Normalizer, Tokenizer
+from rnnsmt.corpus.detokenizer import Detokenizer
+from rnnsmt.corpus.tokenizer import Normalizer, Tokenizer
 
 FRENCH = [
     ("l&apos; eau d&apos; été , qu&apos; il y a", "L'eau d'été, qu'il y a"),

@@ -18,6 +18,7 @@ import pytest
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.cli import main
 from rnnsmt.corpus.preparation import MAX_SEGMENT
+from rnnsmt.corpus.tokenizer import tokenizer_version
 from rnnsmt.search.source_text import MAX_WORDS
 
 
@@ -88,6 +89,7 @@ def test_tokenises_and_counts(work: Workplace) -> None:
     assert work.target == ["C&apos; est le mât du bateau : &quot; l&apos; ancre &quot; !"]
     assert work.report == {
         "inputs": [described(work.directory / "s.en"), described(work.directory / "t.fr")],
+        "tokenizer": {"en": tokenizer_version("en"), "fr": tokenizer_version("fr")},
         "lines": 1,
         "kept": 1,
         "tokens": [7, 12],

@@ -325,6 +325,9 @@ def with_line(directory: Path, line: str) -> None:
             for odd in ("WordPenalty " + "9" * 5000, "x" * 2000, f"Distortion name={'x' * 400}")
         ),
         (lambda directory: change(directory, source="../x"), "not a language code"),
+        (lambda directory: change(directory, tokenizer=None), "a version before 2 of the tokeniser"),
+        (lambda directory: change(directory, tokenizer="2-00"), "version 2-00 of the tokeniser, and this is"),
+        (lambda directory: change(directory, tokenizer=2), "system.json: tokenizer: "),
         (lambda directory: (directory / "moses.ini").unlink(), "moses.ini"),
         (lambda directory: (directory.parent / "true").unlink(), "true, which does not exist"),
         (lambda directory: (directory.parent / "model/lm.arpa").unlink(), "the file of LM0 is missing"),
@@ -397,6 +400,36 @@ def test_description_of_several_runs(tmp_path, capsys):
     assert json.loads((directories[1] / "system.json").read_text())["columns"] == ["rnn"]
     assert main([*described(*directories), *networks[:2]]) == 2
     assert "together with --vocabulary" in capsys.readouterr().err
+
+
+def test_the_version_of_the_tokeniser_is_that_of_the_training_text(system, tmp_path, capsys):
+    """It is read from the report of `corpus prepare`; other reports are refused, and no report is a warning."""
+    (tmp_path / "text").write_text("a b\n")
+    prepare = ["corpus", "prepare", "--source", f"{tmp_path}/text", "--output-source", f"{tmp_path}/o"]
+    report = tmp_path / "report"
+    assert main([*prepare, "--source-lang", "en", "--report", str(report)]) == 0
+    capsys.readouterr()
+    assert main([*described(system), "--prepared", str(report)]) == 0
+    assert "warning" not in capsys.readouterr().err
+    version = json.loads(report.read_text())["tokenizer"]["en"]
+    assert Description.read(system).tokenizer == version
+
+    report.write_text(json.dumps({"tokenizer": {"en": "1-other"}}))
+    assert main([*described(system), "--prepared", str(report)]) == 0
+    with pytest.raises(InputError, match="version 1-other"):
+        System(system)
+    assert main(["pack", "--system", str(system), "--output", f"{tmp_path}/tiny.tar"]) == 2
+    assert "version 1-other" in capsys.readouterr().err
+    for content in ("{}", "[]", '{"tokenizer": {"fr": "2"}}'):
+        report.write_text(content)
+        assert main([*described(system), "--prepared", str(report)]) == 2
+        assert f"{report}: contains no version of the tokeniser of en" in capsys.readouterr().err
+
+    assert main(described(system)) == 0
+    assert "--prepared" in capsys.readouterr().err
+    assert main([*described(system), "--no-tokenize"]) == 0
+    change(system, tokenizer="other")
+    System(system)
 
 
 def test_a_system_for_its_own_sets_says_so(system, capsys, tmp_path):

@@ -1,0 +1,196 @@
+"""Detokenisation: from the tokens of a line to running text.
+
+sacremoses' detokeniser has Moses' rules for spaces beside punctuation and quotation marks, for English contractions and
+French punctuation. The rules here are for languages and scripts for which Moses has none, and for the tokens of
+``rnnsmt.corpus.words``. Tokens that belong together are joined first; sacremoses then sees one word.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import regex
+from sacremoses import MosesDetokenizer
+
+from rnnsmt.config.languages import WITHOUT_SPACES
+from rnnsmt.corpus.words import COLON, CONSONANT, ELISION, LETTER, SEPARATORS, TRUNCATION, WORD, is_protected
+
+SENTENCE_END = frozenset(".:?!")
+"""Tokens after which a sentence starts."""
+
+DELAYED_START = frozenset(["(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"])
+"""Tokens that may precede the first word of a sentence."""
+
+MOSES_RULES = frozenset(["en", "fr", "ko"])
+"""Languages with rules of their own in sacremoses, other than those of this module."""
+
+DOTTED_I = frozenset(["tr", "az", "crh", "gag"])
+"""Languages in which the capital letter of i is İ."""
+
+_KEPT = "\x00"
+"""Character for a space that remains, for sacremoses a part of the word."""
+
+_WIDE = "、。，．！？：；（）「」『』【】《》〈〉［］｛｝"
+"""Chinese and Japanese punctuation, without spaces on either side."""
+
+_BEFORE = rf"[[\p{{Terminal_Punctuation}}{_WIDE}՝٪®™℠]--[\x00-\x7f៖]]"
+"""Punctuation at the end of phrases and sentences, of all scripts but Latin, without a space before it; in Khmer, the
+colon has one."""
+
+_LEFT, _RIGHT = "\u061c\u200e\u200f\u202c\u2069", "\u202a\u202b\u202d\u202e\u2066-\u2068"
+"""Marks of direction at the end of what precedes (if anything does), and at the beginning of what follows."""
+
+_TAG = regex.compile(r"(?<!\S)< (/ )?(\p{L}[\w:-]*) >(?!\S)")
+
+_ELIDED_BEFORE_DIGIT = r"(?i:(?<=(?<!\S)(?:[cdjlmnst]|(?:jus|lors|puis)?qu)) ' (?=\d))"
+"""``l ' 11``: Moses separates the apostrophe on both sides."""
+
+
+class _Rule(NamedTuple):
+    """A substitution in texts that have one of some signs."""
+
+    signs: frozenset[str]
+    pattern: Any
+    by: str
+
+
+def _rule(signs: str, pattern: str, by: str = "") -> _Rule:
+    """Create a rule; the signs are characters, or, in brackets, a class of characters other than letters."""
+    found = _characters(signs) if signs.startswith("[[") else frozenset(signs)
+    return _Rule(found, regex.compile(pattern, regex.V1), by)
+
+
+@cache
+def _characters(kind: str) -> frozenset[str]:
+    """Return the characters of a class, without those of the planes that have only letters."""
+    return frozenset(regex.findall(kind, "".join(map(chr, range(0x1FB00))), regex.V1))
+
+
+@cache
+def _joining(lang: str) -> list[_Rule]:
+    """Return the rules that join tokens, for sacremoses."""
+    rules = [
+        _rule("/", rf"(?<={WORD}) / (?={WORD})", "/"),
+        _rule(r"[[\p{Sc}]]", r"(?<=\d) (?=\p{Sc}(?:\Z| (?!\d)))", _KEPT),
+        _rule("#", r"(?<!\S)\# (?=\d)", "#"),
+        _rule("*=#~<>&|", r" (?<=(?<!\S)([*=\#~<>&|]) )(?=\1(?!\S))"),
+    ]
+    if lang == "en":
+        rules.append(_rule("’", r" (?=’\p{L})"))
+    if lang in ELISION:
+        apostrophe = "’" if lang in MOSES_RULES else "['’]"
+        rules.append(_rule("'’", rf"(?<={CONSONANT if lang in TRUNCATION else LETTER}{apostrophe}) (?={WORD})"))
+        rules.append(_rule("'", _ELIDED_BEFORE_DIGIT, "'"))
+    if lang in WITHOUT_SPACES:
+        rules.append(_rule(SEPARATORS, rf" ([{SEPARATORS}]) ", r"\1"))
+    if lang == "el":
+        rules.append(_rule("·", r" (?=·)"))
+    return rules
+
+
+@cache
+def _spacing(lang: str) -> list[_Rule]:
+    """Return the rules that remove spaces from the text of sacremoses."""
+    rules = [
+        _rule(_BEFORE, f" (?={_BEFORE})"),
+        _rule(_WIDE, f"(?<=[{_WIDE}]) "),
+        _rule(f"[[{_LEFT}]]", rf"(?<=\A[{_LEFT}]+) | (?=[{_LEFT}]+(?!{WORD}|[{_LEFT}]))"),
+        _rule(f"[[{_RIGHT}]]", rf"(?<=(?<!\S)[{_RIGHT}]+) "),
+        _rule("-", r"""(?<=\w["')]) (?=-\p{L}[\p{L}\p{M}])"""),  # "path"-Wert
+    ]
+    if lang in COLON:
+        rules.append(_rule(":", r"""(?<=["')]) (?=:\p{Ll})"""))  # "path":n
+    return rules
+
+
+def _capital(char: str, lang: str) -> str:
+    """Return the title case of a letter; the letter itself where title case would change its number of letters."""
+    if char == "i" and lang in DOTTED_I:
+        return "İ"
+    title = char.title()
+    return title if len(title) == 1 or "\ufb00" <= char <= "\ufb17" else char
+
+
+def detruecased(tokens: list[str], lang: str) -> list[str]:
+    """Return tokens with a capital letter at the beginning of sentences, as Moses' ``detruecase.perl``.
+
+    Addresses are not changed, and scripts with one case have no capital letters. Dutch *ij* is one letter.
+    """
+    cased = []
+    start = True
+    for token in tokens:
+        if start and not is_protected(token):
+            letters = 2 if lang == "nl" and token.startswith("ij") else 1
+            cased.append("".join(_capital(char, lang) for char in token[:letters]) + token[letters:])
+        else:
+            cased.append(token)
+        if token in SENTENCE_END:
+            start = True
+        elif token not in DELAYED_START:
+            start = False
+    return cased
+
+
+class Detokenizer:
+    """Conversion of a line of tokens into running text.
+
+    Args:
+        lang: two-letter code; determines the treatment of apostrophes and of spaces around punctuation.
+        detruecase: capitalise sentence starts.
+        detokenize: join tokens and replace entities.
+    """
+
+    def __init__(self, lang: str, detruecase: bool = True, detokenize: bool = True) -> None:
+        self._lang, self._detruecase = lang, detruecase
+        self._moses = MosesDetokenizer(lang if lang in MOSES_RULES else "") if detokenize else None
+        self._joining, self._spacing = _joining(lang), _spacing(lang)
+
+    def __call__(self, line: str) -> str:
+        """Return the line as running text."""
+        tokens = line.split()
+        if self._detruecase:
+            tokens = detruecased(tokens, self._lang)
+        if self._moses is None or not tokens:
+            return " ".join(tokens)
+        text = " ".join(tokens).replace(" @-@ ", "-")
+        if "&" in text:
+            text = self._moses.unescape_xml(text)
+        if "< / " in text:
+            text = _with_tags(text)
+        characters = set(text)
+        text = _apply(self._joining, text, characters)
+        text = self._moses.detokenize(text.split(" "), unescape=False).replace(_KEPT, " ")
+        return _apply(self._spacing, _closing_quote(text).replace(",..", ", .."), characters)
+
+
+def _apply(rules: list[_Rule], text: str, characters: set[str]) -> str:
+    """Apply the rules for the characters of a text."""
+    for rule in rules:
+        if not rule.signs.isdisjoint(characters):
+            text = rule.pattern.sub(rule.by, text)
+    return text
+
+
+def _closing_quote(text: str) -> str:
+    """Remove the space before a quotation mark at the end of a text, which can only be a closing one."""
+    quoted = text.rstrip(".,;:!?)]")
+    return f"{quoted[:-2]}{text[len(quoted) - 1 :]}" if quoted.endswith((' "', " '")) else text
+
+
+def _with_tags(text: str) -> str:
+    """Join the tokens of pairs of tags, and what is between them: ``< b > x < / b >``."""
+    opened: list[tuple[str, int]] = []  # names of opening tags, and their numbers
+    tags = list(_TAG.finditer(text))
+    paired: set[int] = set()
+    for number, tag in enumerate(tags):
+        if not tag[1]:
+            opened.append((tag[2], number))
+        elif opened and opened[-1][0] == tag[2]:
+            paired |= {number, opened.pop()[1]}
+    parts, begin = [], 0
+    for number in sorted(paired):
+        tag = tags[number]
+        closes = tag[1] is not None
+        parts.append(text[begin : tag.start() - (closes and tag.start() > 0)])
+        parts.append(f"</{tag[2]}>" if closes else f"<{tag[2]}>")
+        begin = tag.end() + (not closes)
+    return "".join([*parts, text[begin:]])
