@@ -143,7 +143,8 @@ def _reference_trie(references, offsets, first, last):
 
     Returns:
         ``(keys, children, limit)``: keys of the edges in a hash table (int64 [power of two], -1 marks a free slot),
-        node at the end of each edge (int32, same slots), and the maximum count of each n-gram in a single reference (int32 ``[nodes]``).
+        node at the end of each edge (int32, same slots), and the maximum count of each n-gram in a single reference
+        (int32 ``[nodes]``).
     """
     size = 16  # at most 4 n-grams begin at a word: the table is at most a quarter full, and nodes fit below ``size``
     while size < 16 * (offsets[last] - offsets[first] + 1):

@@ -15,7 +15,7 @@ def reference_lines() -> Iterator[str]:
         "",
         "An operation is a command and a Python function with the same arguments: `--max-length 7` on the command line",
         "is `max_length=7` in Python. The table shows the required arguments. `rnnsmt PACKAGE COMMAND --help` and",
-        "`help(rnnsmt.PACKAGE.FUNCTION)` describe all of them; [Python API](api.md) shows the results of the functions.",
+        "`help(rnnsmt.PACKAGE.FUNCTION)` describe all of them. [Python API](api.md) shows the results.",
     )
     for package, title in PACKAGES.items():
         yield from ("", f"## {package}", "", f"{title[0].upper()}{title[1:]}.", "")
