@@ -142,12 +142,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "ini": Stage(2, "write the moses.ini of a model directory"),
         "add-feature": Stage(2, "add the feature of rescored n-best lists to a moses.ini"),
     },
-    "project": {
-        "init": Stage(1, "create a run directory with configuration and Snakemake profile"),
-        "run": Stage(1, "run the workflow in a run directory; accepts the options of Snakemake"),
-        "settings": Stage(1, "print all settings of the configuration"),
-        "status": Stage(1, "print the progress of a run and its running jobs"),
-    },
 }
 
 SHORT = {
