@@ -118,7 +118,7 @@ class TextFiles:
         texts = list(references)
         if not texts or any(isinstance(text, str) for text in texts):
             return self.all_of("reference", cast("Texts", texts))
-        return [self.of(f"reference {number}", text) for number, text in enumerate(texts, 1)]
+        return [self.of(f"reference {number}", cast("Text", text)) for number, text in enumerate(texts, 1)]
 
     def __enter__(self) -> Self:
         return self

@@ -357,8 +357,8 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
     elif origin is Literal:
         rest["choices"] = parts
     elif field.several:
-        item = next(get_args(part)[0] for part in parts if get_origin(part) is Sequence)
-        rest |= _of_list(Sequence[item], field, rest["default"])
+        sequence = next(part for part in parts if get_origin(part) is Sequence)
+        rest |= _of_list(sequence, field, rest["default"])
     elif origin is Mapping:
         item = get_args(described(parts[1])[0])[0]
         rest |= {"nargs": "+", "action": _ByName, "type": _named_parser(item, field), "metavar": field.metavar}
