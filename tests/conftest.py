@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from rnnsmt.base.progress import print_messages
+
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
@@ -70,6 +72,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return directory if directory.startswith("tests/unit/") else nodeid
 
     return ChapterScheduling(config, log) if config.getoption("dist") == "load" else None
+
+
+@pytest.fixture(autouse=True)
+def _printed_messages() -> None:
+    """Print progress and warnings as the command line does, so that tests can read them."""
+    print_messages()
 
 
 def _directory(path: Path) -> Path:

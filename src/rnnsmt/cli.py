@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from rnnsmt import __version__, base
 from rnnsmt.base.io import InputError
 from rnnsmt.base.options import check_options
-from rnnsmt.base.progress import StageClock
+from rnnsmt.base.progress import StageClock, print_messages
 from rnnsmt.base.resuming import catch_signals, leave_signals, received_signal, signal_again
 from rnnsmt.stages import PACKAGES, SHORT, operations, stages
 
@@ -33,7 +33,7 @@ _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
 
 EXTRAS = {
     "torch": "networks", "safetensors": "networks", "matplotlib": "figures", "sklearn": "figures",
-    "fastapi": "serve", "uvicorn": "serve",
+    "fastapi": "serve", "uvicorn": "serve", "python_multipart": "serve",
 }  # fmt: skip
 """Modules that a default installation does not include, with the extra that installs them."""
 
@@ -58,6 +58,7 @@ exit status:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status of the process."""
     words = list(sys.argv[1:] if argv is None else argv)
+    print_messages()
     short = words[0] if words and words[0] in SHORT else ""
     words[:1] = SHORT.get(short, words[:1])
     if renamed := RENAMED.get((words[0], words[1]) if len(words) > 1 else ("", "")):

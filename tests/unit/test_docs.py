@@ -21,7 +21,7 @@ from rnnsmt.config.sections import Config
 from rnnsmt.config.validation import checked_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.stages import PACKAGES, SHORT, stages
-from rnnsmt.translation import request_queue, serve
+from rnnsmt.translation import connections, queries, request_queue, serve
 from rnnsmt.translation.system import MAX_CHARACTERS
 
 ROOT = Path(__file__).parents[2]
@@ -227,11 +227,15 @@ def test_limits_of_the_server():
     text = " ".join((ROOT / "docs/translation.md").read_text().split())
     table = text[text.index("| limit | value |") : text.index("### Behind a reverse proxy")]
     for said in (
-        f"{serve.MOST_BYTES:,} bytes",
-        f"{serve.MOST_LINES:,} lines of at most {serve.MOST_WORDS} words and {MAX_CHARACTERS:,} characters",
-        f"`nbest` up to {serve.MOST_NBEST}",
+        f"{queries.MOST_BYTES:,} bytes",
+        f"{queries.MOST_LINES:,} lines of at most {serve.MOST_WORDS} words and {MAX_CHARACTERS:,} characters",
+        f"`nbest` up to {queries.MOST_NBEST}",
         f"{request_queue.MOST_WAITING}, with {request_queue.MOST_COST:,} characters in total",
         f"every line counts {request_queue.LINE_COST} characters more",
-        f"for at most {serve.DRAIN_SECONDS} seconds",
+        f"{request_queue.MOST_ANSWERS // 1_000_000} MB in total",
+        f"up to {request_queue.SMALL_ANSWER // 1000} kB",
+        f"{connections.MOST_CONNECTIONS}, and always fewer",
+        f"after {connections.UNREAD_SECONDS} seconds without reading",
+        f"for at most {connections.DRAIN_SECONDS} seconds",
     ):
         assert said in table, said

@@ -53,6 +53,16 @@ _FOREIGN = {
 }
 """Message for a file of a format that is not read, by the first bytes of the file."""
 
+_OFFICE = {
+    "xl/workbook.": "is a spreadsheet; save it as tab-separated text (TSV)",
+    "word/document.": "is a document of an office program; save its text in a text file",
+    "ppt/presentation.": "is a presentation; save its text in a text file",
+    "META-INF/manifest.xml": "is an OpenDocument file; save a table as tab-separated text (TSV), and other text in a "
+    "text file",
+    "META-INF/container.xml": "is an electronic book; save its text in a text file",
+}
+"""Message for a zip archive that is a document of an office program, by the beginning of the name of a member."""
+
 _JUNK = (".DS_Store", "Thumbs.db", "desktop.ini")
 """Names of files in which macOS and Windows store the appearance of a folder."""
 
@@ -78,10 +88,11 @@ def is_full(error: OSError) -> bool:
     return error.errno in _FULL
 
 
-class InputError(Exception):
+class InputError(ValueError):
     """Invalid input. The message is one sentence that names the file, the line and a remedy; the exit status is 2.
 
-    Functions that read files or check options raise it; outside ``rnnsmt.api``, docstrings do not repeat this.
+    Functions that read files or check options raise it; docstrings of other functions than operations do not repeat
+    this.
     """
 
 
@@ -100,9 +111,11 @@ DAMAGED = (DamagedError, *_DECOMPRESSOR)
 class _Unpacked(io.RawIOBase):
     """Decompressed content of a file of ``size`` bytes; reading fails if it is much larger than the file."""
 
-    def __init__(self, stream: BinaryIO, path: Path, size: int) -> None:
+    def __init__(self, stream: BinaryIO, path: Path, size: int, raw: BinaryIO | None = None) -> None:
+        """Read from ``stream``; ``raw`` is the file that it decompresses, which is closed with it."""
         super().__init__()
         self._stream, self._path, self._limit, self._read = stream, path, max(ALWAYS_UNPACKED, MAX_RATIO * size), 0
+        self._raw = raw
 
     def readable(self) -> bool:
         """Return True."""
@@ -127,7 +140,17 @@ class _Unpacked(io.RawIOBase):
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
+        if self._raw is not None:
+            self._raw.close()
         super().close()
+
+
+def is_file(path: Path) -> bool:
+    """Return whether a path that comes from a file is a regular file; False if its name is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def foreign_format(start: bytes) -> str | None:
@@ -152,19 +175,22 @@ def open_binary(path: str | Path) -> io.BufferedReader:
     """
     path = Path(path)
     try:
-        raw = path.open("rb")
-        start = raw.peek(6)[:6] if raw.seekable() else b""
-        if open_compressed := _decompressor(start):
-            size = os.fstat(raw.fileno()).st_size
-            raw.close()
-            unpacked = _Unpacked(cast(BinaryIO, open_compressed(path, "rb")), path, size)
-            return io.BufferedReader(unpacked, 1 << 18)
+        return decompressed(path.open("rb"), path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a directory, not a file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def decompressed(raw: "io.BufferedReader[Any]", path: Path) -> io.BufferedReader:
+    """Return the content of an open file, decompressed as ``open_binary`` does; ``path`` is its name in messages."""
+    start = raw.peek(6)[:6] if raw.seekable() else b""
+    if open_compressed := _decompressor(start):
+        size = os.fstat(raw.fileno()).st_size
+        unpacked = _Unpacked(cast(BinaryIO, open_compressed(raw, "rb")), path, size, raw)
+        return io.BufferedReader(unpacked, 1 << 18)
     if what := foreign_format(start):
         raw.close()
         raise InputError(f"{path}: {what}")
@@ -185,7 +211,7 @@ def open_text(path: str | Path) -> io.BufferedReader:
         start = stream.peek(6)[:6]
     what = foreign_format(start)  # of a pipe, or of the content of a compressed file
     if start[:4] in _ZIP:
-        what = (
+        what = _document(path) or (
             "is a zip archive; extract the text file, or, if it contains source and target text, use the key `file` "
             "in the configuration (`rnnsmt corpus prepare --bitext`)"
         )
@@ -195,6 +221,15 @@ def open_text(path: str | Path) -> io.BufferedReader:
         stream.close()
         raise InputError(f"{path}: {what}")
     return stream
+
+
+def _document(path: str | Path) -> str | None:
+    """Return what a zip archive is if it is a document, see ``office_document``."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return office_document(archive.namelist())
+    except (*DAMAGED, NotImplementedError):
+        return None
 
 
 def refuse_pipe(path: str | Path) -> None:
@@ -217,6 +252,12 @@ def open_zip(path: str | Path) -> Iterator[zipfile.ZipFile | None]:
             raise _zip_damage(path, error) from None
         with archive:
             yield archive
+
+
+def office_document(names: Iterable[str]) -> str | None:
+    """Return what a zip archive with these members is, and a remedy, or None if it is not a document."""
+    names = list(names)
+    return next((what for start, what in _OFFICE.items() if any(name.startswith(start) for name in names)), None)
 
 
 def is_junk(name: str) -> bool:
@@ -388,11 +429,13 @@ def read_whole(path: str | Path, limit: int) -> bytes | None:
 
 
 def damage(path: str | Path, lines: int | None, error: Exception) -> Exception:
-    """Return the error for a file that is damaged after ``lines`` lines; an error of the system remains unchanged."""
+    """Return the error for a file that is damaged after ``lines`` lines; any other error remains unchanged."""
     if isinstance(error, OSError) and error.errno is not None:
         return error
     if isinstance(error, DamagedError):
         error = cast(Exception, error.__cause__)
+    elif isinstance(error, InputError):
+        return error
     after = "" if lines is None else f" after line {lines}"
     return InputError(f"{path}: damaged{after} ({error}); create or download it again")
 

@@ -1,5 +1,11 @@
-"""Progress output of stages: a bar on a terminal, periodic lines in a log, and a summary at the end."""
+"""Progress and warnings of operations: a bar on a terminal, periodic lines in a log, and a summary at the end.
 
+They are messages of the logger ``rnnsmt`` of the standard library: warnings, and for all else the level INFO. A command
+prints them to stderr, which is its log in the workflow. In Python, only warnings are shown by default;
+``logging.basicConfig(level=logging.INFO)`` shows all.
+"""
+
+import logging
 import resource
 import sys
 import time
@@ -12,9 +18,34 @@ LOG_SECONDS = 10.0
 """Seconds between progress lines if stderr is not a terminal."""
 
 
+_LOGGER = logging.getLogger("rnnsmt")
+
+
+class _Printer(logging.Handler):
+    """Print messages to the current ``sys.stderr``, one line each, warnings with ``warning:`` before them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a message."""
+        prefix = "warning: " if record.levelno == logging.WARNING else ""
+        print(f"{prefix}{record.getMessage()}", file=sys.stderr, flush=True)
+
+
+def print_messages() -> None:
+    """Print all messages to stderr, as the command line does."""
+    if not any(isinstance(handler, _Printer) for handler in _LOGGER.handlers):
+        _LOGGER.addHandler(_Printer())
+    _LOGGER.setLevel(logging.INFO)
+    _LOGGER.propagate = False
+
+
 def say(text: str) -> None:
-    """Print one line to stderr, which is the log in the workflow."""
-    print(text, file=sys.stderr, flush=True)
+    """Log one line about the progress of an operation."""
+    _LOGGER.info(text)
+
+
+def warn(text: str) -> None:
+    """Log a warning, one line."""
+    _LOGGER.warning(text)
 
 
 def track(items: Iterable[Item], what: str, total: int | None = None, unit: str = "lines") -> Iterator[Item]:
@@ -27,7 +58,7 @@ def track(items: Iterable[Item], what: str, total: int | None = None, unit: str 
     """
     if total is None and isinstance(items, Sized):
         total = len(items)
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and _LOGGER.isEnabledFor(logging.INFO):
         from tqdm import tqdm
 
         yield from tqdm(items, desc=what, total=total, unit=f" {unit}", leave=False, dynamic_ncols=True)
@@ -78,7 +109,7 @@ class StageClock:
         self.started = time.monotonic()
 
     def finish(self, figures: Mapping[str, object]) -> None:
-        """Print the figures of the stage, its seconds and its peak memory in MB as one line on stderr."""
+        """Log the figures of the stage, its seconds and its peak memory in MB as one line."""
         itself, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = itself.ru_utime + itself.ru_stime + children.ru_utime + children.ru_stime
         peak = max(itself.ru_maxrss, children.ru_maxrss) / 1024

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnnsmt.base.io import atomic_path, atomic_text
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import warn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,8 +95,8 @@ def save(figure: "Figure", paths: Sequence[str | Path]) -> None:
             if str(one.message) not in missing:
                 warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
         if missing and kind == "png":
-            say(
-                f"warning: {path}: the font {STYLE['font.family']} lacks {len(missing)} characters, which are shown as "
+            warn(
+                f"{path}: the font {STYLE['font.family']} lacks {len(missing)} characters, which are shown as "
                 "boxes; use the SVG file, which browsers display with other fonts"
             )
 

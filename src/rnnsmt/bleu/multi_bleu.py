@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, read_parallel
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import warn
 
 ORDER = 4
 """Maximum n-gram order."""
@@ -101,5 +101,5 @@ def read_texts(text: str, references: list[str]) -> tuple[list[str], list[list[s
         if empty == len(column):
             raise InputError(f"{path}: all {len(column)} lines are empty; create the file again")
         if empty:
-            say(f"warning: {path}: {empty} of {len(column)} lines are empty")
+            warn(f"{path}: {empty} of {len(column)} lines are empty")
     return list(columns[0]), [list(column) for column in columns[1:]]

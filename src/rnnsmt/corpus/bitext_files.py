@@ -3,7 +3,7 @@
 Files with both sides are zip archives as OPUS distributes them, translation memories (TMX) and tables (TSV). The format
 is recognised by the first bytes. These formats are read as streams; the memory does not depend on the size of
 the file. A zip archive contains one text file for each side, ``Books.en-fr.en`` and ``Books.en-fr.fr``, or one TMX or
-TSV file.
+TSV file. A first line with the languages or with ``source`` and ``target`` is the header of a table.
 """
 
 import re
@@ -19,13 +19,14 @@ from rnnsmt.base.io import (
     byte_lines,
     damage,
     is_junk,
+    office_document,
     open_text,
     open_zip,
     open_zip_member,
 )
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import say, warn
 from rnnsmt.config.corpora import languages_with_prefix
-from rnnsmt.config.languages import language_of, language_pair, language_suffix, two_letters
+from rnnsmt.config.languages import language_name, language_of, language_pair, language_suffix, two_letters
 from rnnsmt.corpus.raw_text import LINE_BYTES, Row, paired, read_segments, refuse_foreign
 from rnnsmt.corpus.tmx import TmxReader
 
@@ -112,7 +113,7 @@ def languages_of_input(path: str, members: Sequence[str] | None = None) -> tuple
         return languages_with_prefix(path)
     with open_zip(path) as archive:
         if archive is not None:
-            names, single = _names(archive)
+            names, single = _names(path, archive)
             if members is None and single is not None:
                 with open_zip_member(archive, path, single) as stream:
                     return _languages_of_stream(f"{path}: {single}", stream)
@@ -133,7 +134,7 @@ def is_table(path: str) -> bool:
     """Return whether a file is a TSV file or a zip archive with one: neither text files nor TMX."""
     with open_zip(path) as archive:
         if archive is not None:
-            return Path(_names(archive)[1] or "").suffix.lower() == ".tsv"
+            return Path(_names(path, archive)[1] or "").suffix.lower() == ".tsv"
     with open_text(path) as stream:
         return not _is_xml(path, stream)
 
@@ -141,7 +142,7 @@ def is_table(path: str) -> bool:
 def names_in_archive(path: str) -> list[str]:
     """Return the names of the files in a zip archive; none for other files."""
     with open_zip(path) as archive:
-        return [] if archive is None else _names(archive)[0]
+        return [] if archive is None else _names(path, archive)[0]
 
 
 def _rows(corpus: RawCorpus) -> Iterator[Row]:
@@ -163,7 +164,7 @@ def _rows_of_stream(corpus: RawCorpus, name: str, stream: BufferedReader) -> Ite
         yield from TmxReader(name, corpus.langs).rows(stream)
         return
     refuse_foreign(name, _start(name, stream))
-    yield from _tsv_rows(name, corpus.columns, stream)
+    yield from _tsv_rows(name, corpus, stream)
 
 
 def _is_xml(name: str, stream: BufferedReader) -> bool:
@@ -181,16 +182,18 @@ def _start(name: str, stream: BufferedReader) -> bytes:
         raise damage(name, 0, error) from None
 
 
-def _names(archive: zipfile.ZipFile) -> tuple[list[str], str | None]:
+def _names(path: str, archive: zipfile.ZipFile) -> tuple[list[str], str | None]:
     """Return the names of the files in an archive without ``is_junk``, and that of its only TMX or TSV file."""
     names = [member.filename for member in archive.infolist() if not (member.is_dir() or is_junk(member.filename))]
+    if what := office_document(names):
+        raise InputError(f"{path}: {what}")
     single = [name for name in names if Path(name).suffix.lower() in (".tmx", ".tsv")]
     return names, single[0] if len(single) == 1 else None
 
 
 def _zip_rows(corpus: RawCorpus, archive: zipfile.ZipFile) -> Iterator[Row]:
     (path,) = corpus.paths
-    names, single = _names(archive)
+    names, single = _names(path, archive)
     if corpus.members is None and single is not None:
         with open_zip_member(archive, path, single) as stream:
             yield from _rows_of_stream(corpus, f"{path}: {single}", stream)
@@ -254,8 +257,24 @@ def _without_language(name: str, lang: str) -> str:
     return name
 
 
-def _tsv_rows(name: str, columns: tuple[int, int], stream: BufferedReader) -> Iterator[Row]:
-    """Yield two columns of a table; missing columns are empty."""
+_HEADINGS = ({"source", "src"}, {"target", "tgt", "trg"})
+"""Names of the columns of source and target in a header, in addition to the languages."""
+
+
+def _are_headings(cells: Sequence[bytes], langs: Sequence[str]) -> bool:
+    """Return whether cells are the names of the columns of these languages."""
+    names = [cell.decode("utf-8", "replace").strip().strip('"') for cell in cells]
+    if all(name.lower() in headings for name, headings in zip(names, _HEADINGS, strict=True)):
+        return True
+    return all(
+        two_letters(name) == lang or name.lower() in (lang, language_name(lang).lower())
+        for name, lang in zip(names, langs, strict=True)
+    )
+
+
+def _tsv_rows(name: str, corpus: RawCorpus, stream: BufferedReader) -> Iterator[Row]:
+    """Yield two columns of a table without its header; missing columns are empty."""
+    columns = corpus.columns
     needed, lacking, first = max(columns), 0, 0
     number = 0
     for number, line in enumerate(byte_lines(stream, name), 1):
@@ -267,11 +286,20 @@ def _tsv_rows(name: str, columns: tuple[int, int], stream: BufferedReader) -> It
             cells += [b""] * (needed - len(cells))
         if number == 1:
             cells = [cell.removeprefix(b"\xef\xbb\xbf") for cell in cells]
-        yield cells[columns[0] - 1], cells[columns[1] - 1]
+        row = cells[columns[0] - 1], cells[columns[1] - 1]
+        if number == 1 and _are_headings(row, corpus.langs):
+            say(f"{name}: line 1 is a header and is not used")
+            continue
+        if number == 1 and _are_headings(row[::-1], corpus.langs):
+            raise InputError(
+                f"{name}: the header names the columns in the other order; exchange the languages, or select the "
+                f"columns with --columns {columns[1]} {columns[0]}"
+            )
+        yield row
     if 2 * lacking > number:
         raise _no_table(name, lacking, number, needed)
     if lacking:
-        say(f"warning: {name}: {lacking:,} lines have fewer than {needed} columns; the first such line is {first}")
+        warn(f"{name}: {lacking:,} lines have fewer than {needed} columns; the first such line is {first}")
 
 
 def _no_table(name: str, lacking: int, lines: int, needed: int) -> InputError:

@@ -60,6 +60,8 @@ def fetch_first(urls: Sequence[str], expected: str | None, output: Path) -> tupl
         say(f"downloading {url}")
         try:
             digest = _download(url, part, expected)
+        except InputError:
+            raise
         except ValueError as error:
             failures.append(f"{url}: {error}")
             say(f"failed: {failures[-1]}")
@@ -117,10 +119,12 @@ def extract_member(path: str, name: str, output: str) -> int:
         try:
             with _member(path, name.removeprefix("./")) as content, temporary.open("wb") as out:
                 shutil.copyfileobj(content, out, 1 << 20)
-        except tarfile.TarError as error:
-            raise InputError(f"{path}: not a tar or zip archive, or damaged ({error}); download it again") from None
         except DAMAGED as error:
             raise damage(path, None, error) from None
+        except InputError:
+            raise
+        except TAR_DAMAGED as error:
+            raise InputError(f"{path}: not a tar or zip archive, or damaged ({error}); download it again") from None
         return temporary.stat().st_size
 
 
@@ -137,11 +141,11 @@ def _member(path: str, name: str) -> Iterator[IO[bytes]]:
                     yield stream
                 return
     if zipped is None:
-        with open_binary(path) as archive_stream, tarfile.open(fileobj=archive_stream, mode="r|") as archive:
+        with open_binary(path) as archive_stream, open_tar(archive_stream) as archive:
             for member in archive:
                 seen.append(member.name)
                 if member.name.removeprefix("./") == name:
-                    content = archive.extractfile(member) if member.isreg() else None
+                    content = archive.extractfile(member) if is_plain(member) else None
                     if content is None:
                         raise InputError(f"{path}: {name} is {_kind(member)}, not a file; choose another member")
                     yield content
@@ -156,4 +160,53 @@ def _kind(member: tarfile.TarInfo) -> str:
     """Describe a member that is not a regular file."""
     if member.issym() or member.islnk():
         return f"a link to {member.linkname}"
+    if member.issparse():
+        return "a sparse file"
     return "a directory" if member.isdir() else "a device or a pipe"
+
+
+TAR_DAMAGED = (tarfile.TarError, ValueError, OverflowError, LookupError, RecursionError)
+"""Exceptions of ``tarfile`` for damaged and forged archives."""
+
+MOST_HEADER = 1 << 20
+"""Maximum size of a long name or of the further attributes (pax) of a member, which ``tarfile`` reads into memory."""
+
+
+_METADATA = (
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+)
+"""Types of headers whose content ``tarfile`` reads into memory."""
+
+_HOLES = "it has a sparse file with a list of holes"
+
+_EXTENDED = 482
+"""Position in the header of a sparse file in GNU format: whether a list of any length follows it."""
+
+
+class _Header(tarfile.TarInfo):
+    """A header of a tar archive whose name and attributes have a limited size, without a list of holes after it."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
+        """Parse a header."""
+        header = super().frombuf(buf, encoding, errors)
+        if header.type in _METADATA and header.size > MOST_HEADER:
+            raise tarfile.ReadError("a name or the attributes of a member are too long")
+        if header.type == tarfile.GNUTYPE_SPARSE and buf[_EXTENDED]:
+            raise tarfile.ReadError(_HOLES)
+        return header
+
+    def _proc_gnusparse_10(self, *_: object) -> None:
+        """Refuse the list of holes in pax format, which ``tarfile`` would read into memory."""
+        raise tarfile.ReadError(_HOLES)
+
+
+def open_tar(stream: IO[bytes]) -> tarfile.TarFile:
+    """Open a tar archive that is read once from its beginning; see ``TAR_DAMAGED``."""
+    return tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header)
+
+
+def is_plain(member: tarfile.TarInfo) -> bool:
+    """Return whether a member is a regular file, and not a sparse one, whose size may be far above that of its data."""
+    return member.isreg() and not member.issparse()

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from rnnsmt.base.io import InputError, atomic_text, open_binary, refuse_pipe, sha256
 from rnnsmt.base.parallel import map_chunks
-from rnnsmt.base.progress import Meter, say
+from rnnsmt.base.progress import Meter, warn
 from rnnsmt.config.corpora import FEW_LINES
 from rnnsmt.config.sections import Preprocessing
 from rnnsmt.corpus.bitext_files import RawCorpus
@@ -158,7 +158,7 @@ def prepare_corpus(
     """
     for lang in corpus.langs:
         if options.tokenize and not has_rules(lang):
-            say(f"warning: the tokeniser has no rules for the language {lang}; generic rules are used")
+            warn(f"the tokeniser has no rules for the language {lang}; generic rules are used")
     inputs = [_properties(path) for path in corpus.paths]
     if not corpus.is_one_file:
         for path in corpus.paths:
@@ -177,7 +177,7 @@ def prepare_corpus(
         _check_total(corpus.names, total, min_lines)
     prepared = Prepared(corpus, inputs, total)
     for warning in (*prepared.warnings(keep_all), *of_sample):
-        say(f"warning: {warning}")
+        warn(f"{warning}")
     return prepared
 
 

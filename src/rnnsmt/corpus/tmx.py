@@ -98,6 +98,8 @@ class TmxReader:
             message = expat.ErrorString(error.code)
             what = f"not well-formed XML ({message}); repair this line, or convert the file to TSV or two text files"
             raise self._error(what, error.lineno) from None
+        except InputError:  # of the handlers of elements
+            raise
         except (ValueError, LookupError) as error:  # an encoding unknown to Python, or a multi-byte encoding
             raise self._error(f"unsupported encoding ({error}); convert it to UTF-8") from None
         self._fed += len(chunk)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import InputError, read_json, write_json
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import warn
 from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of, read_texts
 from rnnsmt.config.languages import WITHOUT_SPACES
 from rnnsmt.evaluation.text_metrics import MetricScore, in_words, joint_metrics, score_texts
@@ -158,8 +158,8 @@ def _tell_without_spaces(lang: str | None, signature: str) -> None:
     """Print a warning about the metrics that need spaces between words, for a language that is written without them."""
     if lang in WITHOUT_SPACES:
         metrics = "sacreBLEU with 13a, chrF++ and TER" if "tok:13a" in signature else "chrF++ and TER"
-        say(
-            f"warning: {lang} is written without spaces between words, and {metrics} separate words only at spaces and "
+        warn(
+            f"{lang} is written without spaces between words, and {metrics} separate words only at spaces and "
             "punctuation; use chrF, or segment output and reference in the same way"
         )
 
@@ -171,8 +171,8 @@ def _metric(lowercase: bool, lang: str | None) -> Any:
     try:
         return BLEU(lowercase=lowercase, trg_lang=lang or "")
     except RuntimeError:
-        say(
-            f"warning: sacreBLEU's tokeniser for the language {lang} is not installed (pip install "
+        warn(
+            f"sacreBLEU's tokeniser for the language {lang} is not installed (pip install "
             f"'sacrebleu[{lang}]'); 13a is used"
         )
         return BLEU(lowercase=lowercase)

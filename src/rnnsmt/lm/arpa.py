@@ -22,7 +22,7 @@ from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.numbers import put_logarithm
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes, intern, parse_float
 from rnnsmt.base.parallel import atomic_blocks
-from rnnsmt.base.progress import Meter, say
+from rnnsmt.base.progress import Meter, warn
 from rnnsmt.lm import MAX_ORDER
 from rnnsmt.lm.columns import slices
 from rnnsmt.lm.counts import Counts, SmoothedOrder
@@ -189,7 +189,7 @@ def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
         found = filled + repeated[0]
         raise InputError(f"{path}, line {lines.number}: {found} {order}-grams, but the header specifies {count}")
     if repeated[0]:
-        say(f"warning: {path}: {repeated[0]} of the 1-grams are repeated; they are read as by KenLM")
+        warn(f"{path}: {repeated[0]} of the 1-grams are repeated; they are read as by KenLM")
     arpa.ngrams.append(words[:filled])
     arpa.log10_probs.append(probs[:filled])
     arpa.log10_backoffs.append(backoffs[:filled])

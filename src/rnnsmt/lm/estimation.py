@@ -28,7 +28,7 @@ import numpy.typing as npt
 from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines, scratch_directory
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.options import pruning_mistake
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import say, warn
 from rnnsmt.lm import KENLM_ORDERS
 from rnnsmt.lm.arpa import write_arpa
 from rnnsmt.lm.columns import Workspace, slices
@@ -196,7 +196,7 @@ def smooth(
             say(f"{k}-grams with count 1, 2, 3, 4: {', '.join(str(int(x)) for x in n[1:])}; fallback discounts")
         all_discounts.append(discounts)
     if any(discounts.fallback for discounts in all_discounts):
-        say("warning: small text: the fallback discounts 0.5, 1 and 1.5 are used for some n-grams (harmless)")
+        warn("small text: the fallback discounts 0.5, 1 and 1.5 are used for some n-grams (harmless)")
     result = [_unigrams(counts, all_discounts[0], thresholds[0], workspace)]
     for k in range(2, len(counts.orders) + 1):
         result.append(_order(counts, k, all_discounts[k - 1], thresholds[k - 1], result[-1], workspace))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
-from rnnsmt.base.io import InputError, atomic_text, read_lines
+from rnnsmt.base.io import InputError, atomic_text, is_file, read_lines
 from rnnsmt.config.features import CSLM, NNJM, SystemFeature, UnknownScore
 
 NO_LIMIT = -1
@@ -21,6 +21,12 @@ NO_LIMIT = -1
 
 MAX_WEIGHT = 1e9
 """Maximum absolute value of a weight; with a larger one, the other features would be lost in a double's rounding."""
+
+MAX_PATH = 1000
+"""Maximum number of characters of a path in a file."""
+
+MAX_WORD = 300
+"""Maximum number of characters of a name, or of an option with its value other than ``path=``."""
 
 DEFAULT_TABLE_LIMIT = 20
 
@@ -331,6 +337,8 @@ class MosesIni:
         """Return the path of a feature's file, resolved against the directory of the ini."""
         if "path" not in feature.options:
             raise InputError(f"{self.path}: feature {feature.name} has no path=; add the path of its file")
+        if len(feature.options["path"]) > MAX_PATH:
+            raise InputError(f"{self.place_of(feature)}: path= has more than {MAX_PATH} characters; correct it")
         return _with_suffix(feature, self.directory / feature.options["path"])
 
     def located(self, feature: Feature, directory: Path | None = None) -> Path:
@@ -338,9 +346,9 @@ class MosesIni:
         path = self.file_of(feature)
         if directory is not None:
             other = _with_suffix(feature, directory / Path(feature.options["path"]).name)
-            if other.is_file():
+            if is_file(other):
                 return other
-        if not path.is_file():
+        if not is_file(path):
             raise InputError(
                 f"{self.place_of(feature)}: the file of {feature.name} is missing: {path}; "
                 "correct path= or create the file"
@@ -385,7 +393,7 @@ def _with_suffix(feature: Feature, path: Path) -> Path:
     Moses looks for reordering tables in this way, but for no other file.
     """
     packed = path.with_name(f"{path.name}.gz") if feature.kind == "LexicalReordering" and path.name else path
-    return packed if packed.is_file() and not path.is_file() else path
+    return packed if is_file(packed) and not is_file(path) else path
 
 
 def feature_count(feature: Feature, where: str) -> int:
@@ -408,6 +416,8 @@ def _sections(path: Path) -> tuple[dict[str, list[tuple[int, str]]], dict[str, i
         line = raw.split("#", 1)[0].strip()
         if not line:
             continue
+        if any(len(word) > MAX_WORD and not word.startswith("path=") for word in line.split()):
+            raise InputError(f"{path}, line {number}: a name or value has more than {MAX_WORD} characters; correct it")
         if line.startswith("["):
             if not line.endswith("]"):
                 raise InputError(f"{path}, line {number}: a section name without closing bracket: {line[:60]}")

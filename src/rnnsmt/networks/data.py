@@ -151,7 +151,7 @@ class Vocabulary:
             )
         if (index := unfit_word(lines[2:-1])) is not None:
             raise InputError(
-                f"{path}, line {index + 3}: empty, duplicate or with white space, not a word; prepare the data again"
+                f"{path}, line {index + 3}: an empty or duplicate word, or one with white space; prepare the data again"
             )
         return cls(lines[2:-1])
 

@@ -28,7 +28,7 @@ from numpy.typing import DTypeLike, NDArray
 from rnnsmt.base.arrays import release_pages
 from rnnsmt.base.io import InputError, atomic_binary, sha256
 from rnnsmt.base.kernels.strings import Interner, InternTable
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import warn
 from rnnsmt.lm.automaton import ROW, STATE, UNIGRAM, Automaton, LmArrays
 from rnnsmt.search.phrase_pairs import Affiliations, PhraseTable, ReorderingTable
 
@@ -171,7 +171,7 @@ def fitting_tables(directories: Iterable[Path], texts: Sequence[ModelText]) -> M
             if misfit is None:
                 np.empty(LARGE, np.uint8)  # freed immediately; see LARGE
                 return binary.tables()
-            say(f"warning: {path}: {misfit}; using the text files instead; run `rnnsmt search binarise`, or remove it")
+            warn(f"{path}: {misfit}; using the text files instead; run `rnnsmt search binarise`, or remove it")
     return None
 
 

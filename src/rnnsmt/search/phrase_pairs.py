@@ -17,7 +17,7 @@ import numpy as np
 
 from rnnsmt.base.io import InputError, words_of
 from rnnsmt.base.kernels.strings import POW10, Interner
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import say, warn
 from rnnsmt.phrases.table import read_table_blocks, refuse_line
 from rnnsmt.search.kernels import tables as kernels
 from rnnsmt.search.source_text import sentence_bytes
@@ -133,7 +133,7 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, lin
             _refuse(block, int(read), path, number, code, columns, reordering=False)
         number += lines
     if number == 1:
-        say(f"warning: {path}: contains no phrase pairs; all words remain untranslated")
+        warn(f"{path}: contains no phrase pairs; all words remain untranslated")
     trimmed = None
     if affiliated is not None:
         begins, places = affiliated

@@ -73,6 +73,8 @@ def read_scores(path: Path) -> npt.NDArray[np.float32]:
     """Read the scores in a file, float32 [lines]."""
     try:
         scores = np.loadtxt(read_byte_lines(path), np.float32, delimiter="\t", ndmin=1)
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(f"{path}: contains other lines than scores ({error}); run `selection score` again") from None
     if np.isnan(scores).any():

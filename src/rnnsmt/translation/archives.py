@@ -2,18 +2,23 @@
 
 An archive is unpacked once into the cache of the user, in a directory named after its SHA-256. It may come from an
 untrusted source. Therefore it must have one directory of the regular files in its ``SHA256SUMS``, without a
-``model.binary``, which the search would trust: the other files are text and safetensors, and are checked when read.
+``model.binary``, which the search would trust: the other files are text and safetensors, and are checked when read. The
+hashes are those of the bytes that are unpacked: no file is hashed and then opened again.
 """
 
+import hashlib
+import io
+import math
 import os
 import re
 import tarfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from rnnsmt.base.io import TEMPORARY, InputError, open_binary, read_lines, sha256
+from rnnsmt.base.io import TEMPORARY, InputError, decompressed, sha256
 from rnnsmt.base.progress import say
-from rnnsmt.corpus.download import fetch_first
+from rnnsmt.corpus.download import TAR_DAMAGED, fetch_first, is_plain, open_tar
 from rnnsmt.search.binary import NAME as BINARY
 
 SUMS = "SHA256SUMS"
@@ -21,6 +26,15 @@ SUMS = "SHA256SUMS"
 
 CACHE = "RNNSMT_CACHE"
 """Environment variable for the directory of downloaded and unpacked archives."""
+
+MOST_FILES = 1000
+"""Maximum number of files in an archive."""
+
+MOST_NAME = 255
+"""Maximum number of bytes of a name, as on all usual file systems."""
+
+BLOCK = 1 << 20
+"""Number of bytes that are copied at a time."""
 
 
 def cache_directory() -> Path:
@@ -73,29 +87,49 @@ def _downloaded(address: str) -> Path:
     return directory
 
 
+class _HashedFile(io.FileIO):
+    """A file with the SHA-256 of what was read from it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.digest = hashlib.sha256()
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes into a buffer; return their number."""
+        count = super().readinto(buffer) or 0
+        self.digest.update(memoryview(buffer)[:count])
+        return count
+
+
 def _unpack(archive: Path, name: str, directory: Path) -> None:
     """Unpack the files of an archive into a directory, which is created atomically.
 
     Args:
         name: name of the archive in messages.
+        directory: its name is the SHA-256 of the archive.
     """
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=TEMPORARY, dir=directory.parent) as temporary:
-            with open_binary(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as members:
-                members.extractall(temporary, filter="data")
-            found = list(Path(temporary).iterdir())
-            if len(found) != 1 or not (found[0] / SUMS).is_file():
-                raise InputError(
-                    f"{name}: not an archive written by `rnnsmt pack`, which has one directory with {SUMS}"
-                )
-            check_sums(found[0], name)
+            unpacked = Path(temporary) / "files"
+            unpacked.mkdir()
+            hashed = _HashedFile(archive)
+            with io.BufferedReader(hashed) as raw:
+                with decompressed(raw, archive) as stream, open_tar(stream) as members:
+                    digests = _extract(members, unpacked, name)
+                    while stream.read(BLOCK) or raw.read(BLOCK):  # the rest, for the hash
+                        pass
+                if hashed.digest.hexdigest() != directory.name:
+                    raise InputError(f"{name}: was changed while it was read; run the same command again")
+            _check_sums(unpacked, digests, name)
             try:
-                found[0].rename(directory)
+                unpacked.rename(directory)
             except OSError:
                 if not directory.is_dir():  # otherwise another process has just unpacked it
                     raise
-    except (tarfile.TarError, ValueError) as error:
+    except InputError:
+        raise
+    except TAR_DAMAGED as error:
         raise InputError(
             f"{name}: damaged, or not an archive written by `rnnsmt pack` ({error}); download it again"
         ) from None
@@ -107,20 +141,59 @@ def _unpack(archive: Path, name: str, directory: Path) -> None:
     say(f"unpacked {name} into {directory}")
 
 
-def check_sums(directory: Path, name: str) -> None:
-    """Check that a directory has exactly the regular files in its ``SUMS``, with these checksums.
+def _extract(members: tarfile.TarFile, directory: Path, name: str) -> dict[str, str]:
+    """Write the files of an archive into a directory; return the SHA-256 of each by its name.
 
     Args:
         name: name of the archive in messages.
     """
-    digests = {called: digest for digest, _, called in (line.partition("  ") for line in read_lines(directory / SUMS))}
-    for path in directory.iterdir():
-        if path.is_symlink() or not path.is_file() or path.name == BINARY:
+    digests: dict[str, str] = {}
+    tops: set[str] = set()
+    for member in members:
+        top, *rest = PurePosixPath(member.name).parts or ("",)
+        tops.add(top)
+        if member.isdir() and not rest:
+            continue
+        if not is_plain(member) or len(rest) != 1 or ".." in (top, *rest) or top == "/" or len(tops) > 1:
             raise InputError(
-                f"{name}: {path.name} is a link, a directory or a binary model, which `rnnsmt pack` does not write; "
-                "if you trust it, unpack it and specify the directory"
+                f"{name}: {member.name[:100]!r} is a link, a directory, a sparse file or outside of the one directory "
+                "that `rnnsmt pack` writes; if you trust it, unpack it and specify the directory"
             )
-        if path.name != SUMS and digests.pop(path.name, None) != sha256(path):
-            raise InputError(f"{name}: {path.name} does not have the checksum in {SUMS}; download the archive again")
-    if digests:
-        raise InputError(f"{name}: {next(iter(digests))} in {SUMS} is missing; download the archive again")
+        if rest[0].casefold() == BINARY or len(digests) == MOST_FILES:
+            raise InputError(
+                f"{name}: contains a binary model or more than {MOST_FILES:,} files, which `rnnsmt pack` does not "
+                "write; if you trust it, unpack it and specify the directory"
+            )
+        if rest[0] in digests or len(os.fsencode(rest[0])) > MOST_NAME or not math.isfinite(member.mtime):
+            raise ValueError("a name is too long or occurs twice, or a time is not a number")
+        content = members.extractfile(member)
+        assert content is not None
+        digest = hashlib.sha256()
+        with content, (directory / rest[0]).open("xb") as out:
+            while block := content.read(BLOCK):
+                digest.update(block)
+                out.write(block)
+        digests[rest[0]] = digest.hexdigest()
+    return digests
+
+
+def _check_sums(directory: Path, digests: dict[str, str], name: str) -> None:
+    """Check that unpacked files are those in their ``SUMS``, with these checksums.
+
+    Args:
+        digests: the SHA-256 of each file.
+        name: name of the archive in messages.
+    """
+    if SUMS not in digests:
+        raise InputError(f"{name}: not an archive written by `rnnsmt pack`, which has one directory with {SUMS}")
+    lines = (directory / SUMS).read_bytes().decode("utf-8").split("\n")[:-1]
+    listed = {called: digest for digest, _, called in (line.partition("  ") for line in lines)}
+    for called, digest in digests.items():
+        if called != SUMS and listed.pop(called, None) != digest:
+            raise InputError(
+                f"{name}: {called[:100]!r} does not have the checksum in {SUMS}; download the archive again"
+            )
+    if listed:
+        raise InputError(f"{name}: {next(iter(listed))[:100]!r} in {SUMS} is missing; download the archive again")
+    if os.path.lexists(directory / BINARY):  # under a name that this file system does not distinguish from it
+        raise InputError(f"{name}: contains a binary model; if you trust it, unpack it and specify the directory")

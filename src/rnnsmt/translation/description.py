@@ -13,9 +13,9 @@ from pydantic.dataclasses import dataclass
 
 from rnnsmt.base.io import InputError, read_json, write_json
 from rnnsmt.base.options import MAX_INT
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import warn
 from rnnsmt.config.languages import code_mistake
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.moses.ini import MAX_PATH, MosesIni
 from rnnsmt.search.options import SearchOptions
 
 FILE, INI = "system.json", "moses.ini"
@@ -26,7 +26,7 @@ CARD = "MODEL_CARD.md"
 FORMAT = "rnnsmt-system-1"
 
 MAX_EXAMPLE = 300
-"""Maximum length of an example in characters."""
+"""Maximum length of an example or a name in characters."""
 
 
 def _language(code: str) -> str:
@@ -39,6 +39,25 @@ def _language(code: str) -> str:
 Language = Annotated[str, AfterValidator(_language)]
 
 Limit = Annotated[int, Field(ge=1, le=MAX_INT)]
+
+Name = Annotated[str, Field(max_length=MAX_EXAMPLE)]
+
+
+def _file(path: str) -> str:
+    """Return the path of a file, which need not be UTF-8, or raise ``ValueError`` if it is too long."""
+    if len(path) > MAX_PATH:
+        raise ValueError(f"must have at most {MAX_PATH} characters")
+    return path
+
+
+File = Annotated[str, AfterValidator(_file)]
+
+
+def _network(files: list[str]) -> list[str]:
+    """Return the files of the RNN Encoder-Decoder, or raise ``ValueError`` if one is missing."""
+    if len(files) not in (0, 3):
+        raise ValueError("must be the network and two vocabularies, or empty")
+    return files
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
@@ -58,21 +77,21 @@ class Description:
         examples: raw segments of the source language that the page of the server offers.
     """
 
-    name: str
+    name: Name
     source: Language
     target: Language
     normalize: bool = True
     tokenize: bool = True
     escape: bool = True
     lowercase: bool = False
-    truecaser: str | None = None
-    rnn: list[str] = field(default_factory=list)
-    columns: list[str] = field(default_factory=list)
+    truecaser: File | None = None
+    rnn: Annotated[list[File], AfterValidator(_network)] = field(default_factory=list)
+    columns: list[Name] = field(default_factory=list)
     filtered: bool = False
     pop_limit: Limit = SearchOptions.pop_limit
     stack: Limit = SearchOptions.stack_size
     cslm_cells: Limit = SearchOptions.cslm_cells
-    examples: list[Annotated[str, Field(max_length=MAX_EXAMPLE)]] = field(default_factory=list)
+    examples: list[Name] = field(default_factory=list)
 
     @classmethod
     def read(cls, directory: str | Path) -> "Description":
@@ -121,7 +140,7 @@ class Description:
     def print_warnings(self) -> None:
         """Print ``warnings``, one line each."""
         for warning in self.warnings:
-            say(f"warning: {warning}")
+            warn(f"{warning}")
 
     def content(self) -> dict[str, object]:
         """Return the content of the file."""

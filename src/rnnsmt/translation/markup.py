@@ -2,10 +2,14 @@
 
 A text is split into a template and its lines. The template is then filled with the translations of the lines, or with
 other hypotheses; line breaks, empty lines and the tags of HTML remain as they are.
+
+The elements of ``_UNTRANSLATED`` and those with ``translate="no"`` remain as they are, as in the HTML library of
+LibreTranslate (translatehtml 1.5.3). They end a line, so that nothing moves across them.
 """
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -16,10 +20,26 @@ _RAW_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script",
 """Elements whose content is not text, with the beginning of their end tags."""
 
 _INLINE = {
-    *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd"),
+    *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "kbd"),
     *("mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt", "u", "var"),
 }
 """Elements inside a sentence; other tags end it."""
+
+_UNTRANSLATED = {"address", "applet", "audio", "canvas", "code", "time", "video"}
+"""Elements whose content is not translated, in addition to those of ``_RAW_ENDS``."""
+
+_EMPTY = {
+    *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"),
+}
+"""Elements without an end tag."""
+
+_PREFORMATTED = {"pre", "textarea"}
+"""Elements whose line breaks end a line."""
+
+_ATTRIBUTE = re.compile(r"""([^\s"'<>/=]++)(?:\s*+=\s*+("[^"]*"|'[^']*'|[^\s"'<>=]++))?""")
+
+_COMMENT = "!"
+"""Name of a part that is neither text nor one tag."""
 
 Template = list[str | int]
 """A text as a list of unchanged parts and of indices of lines to translate."""
@@ -45,7 +65,7 @@ def html_template(text: str, lines: list[str]) -> Template:
     parts: Template = []
     run: list[tuple[str | None, str]] = []
     closed = False  # since the last word
-    for name, piece in _html_parts(text):
+    for name, piece in _lines_of_html(text):
         is_inline = name is None or name.removeprefix("/") in _INLINE
         if not is_inline or (closed and name is not None and not name.startswith("/")):
             parts += _sentence(run, lines)
@@ -103,8 +123,69 @@ def _joined(parts: Template) -> Template:
     return joined
 
 
+def _lines_of_html(text: str) -> Iterator[tuple[str | None, str]]:
+    """Yield the parts of ``_translated_html``; a line break in preformatted text is a part of its own."""
+    preformatted = 0
+    for name, piece in _translated_html(text):
+        if name is None and preformatted:
+            for line in re.split(r"(\r?\n)", piece):
+                yield _COMMENT if line.endswith("\n") else None, line
+            continue
+        if name is not None and name.removeprefix("/") in _PREFORMATTED:
+            preformatted = max(preformatted + (-1 if name.startswith("/") else 1), 0)
+        yield name, piece
+
+
+def _translated_html(text: str) -> Iterator[tuple[str | None, str]]:
+    """Yield the parts of ``_html_parts``; an element that is not translated is one part.
+
+    It ends with its end tag, with that of an element around it, or with the text.
+    """
+    around: Counter[str] = Counter()  # numbers of open elements by name
+    inside: Counter[str] = Counter()  # of open elements in an untranslated one, including itself
+    kept: list[str] = []
+    for name, piece in _html_parts(text):
+        opens = _opened(name, piece)
+        closes = name[1:] if name is not None and name.startswith("/") else ""
+        if kept:
+            if not closes or inside[closes] or not around[closes]:
+                kept.append(piece)
+                inside[opens] += 1
+                inside[closes] -= bool(inside[closes])
+                if closes and not inside[next(iter(inside))]:
+                    yield _COMMENT, "".join(kept)
+                    kept = []
+                continue
+            yield _COMMENT, "".join(kept)
+            kept = []
+        if opens and _is_untranslated(opens, piece):
+            inside, kept = Counter({opens: 1}), [piece]
+            continue
+        around[opens] += 1
+        around[closes] -= bool(around[closes])
+        yield name, piece
+    if kept:
+        yield _COMMENT, "".join(kept)
+
+
+def _opened(name: str | None, piece: str) -> str:
+    """Return the name of the element that a part opens; empty if it opens none."""
+    opens = name is not None and name[0].isalpha() and name not in _EMPTY and not piece.endswith("/>")
+    return name if opens and name is not None else ""
+
+
+def _is_untranslated(name: str, tag: str) -> bool:
+    """Return whether the content of an element with this start tag is not translated."""
+    if name in _UNTRANSLATED:
+        return True
+    if "translate" not in tag.lower():
+        return False
+    attributes = (match for match in _ATTRIBUTE.finditer(tag, 1 + len(name)) if match[2])
+    return any(match[1].lower() == "translate" and match[2].strip("\"'").lower() == "no" for match in attributes)
+
+
 def _html_parts(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield the parts of HTML: name (``b``, ``/b``, ``!``) and text of a tag, None and text between two tags.
+    """Yield the parts of HTML: name (``b``, ``/b``, ``_COMMENT``) and text of a tag, None and text between two tags.
 
     The time is linear in the length of the text for any content.
     """
@@ -112,7 +193,7 @@ def _html_parts(text: str) -> Iterator[tuple[str | None, str]]:
     while match := _TAG.search(text, index):
         yield None, text[index : match.start()]
         index = match.end()
-        name = (match[1] or "!").lower()
+        name = (match[1] or _COMMENT).lower()
         if match[1] is None:
             close = text.find("-->", index)
             index = len(text) if close < 0 else close + 3

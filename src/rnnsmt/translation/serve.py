@@ -4,89 +4,54 @@
 
 * ``{"text": "...", "nbest": n, "explain": true}``, one segment per line, gives ``{"translations": [...]}`` with one
   entry per line;
-* ``q``, a string or a list of strings, with ``source``, ``target``, ``format`` and ``alternatives``, as JSON or as a
-  form (``FormData`` of a browser too), gives ``{"translatedText": ...}``, as LibreTranslate does.
+* ``q``, a string or a list of strings, with ``source``, ``target``, ``format`` and ``alternatives``, as JSON, as a form
+  or in the address, gives ``{"translatedText": ...}``, as LibreTranslate does (``queries``).
 
-``/spec`` (OpenAPI) and ``/docs`` describe all routes. One thread reads and answers all connections (uvicorn), another
-one translates (``request_queue``). The size of requests and of the waiting work is limited. Encryption, authentication,
-and limits per client, of requests, connections and time, are left to a reverse proxy.
+``/spec`` (OpenAPI) and ``/docs`` describe all routes. One thread reads and answers all connections (``connections``),
+another one translates (``request_queue``). The size of requests, of the waiting work and of its answers is limited.
+Encryption, authentication, and limits per client are left to a reverse proxy.
 """
 
 import asyncio
-import errno
-import ipaddress
-import re
 import signal
-import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from http import HTTPStatus
 from importlib import resources
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, Any, Literal
-from urllib.parse import parse_qs, urlsplit
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
-import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import from_json
+from pydantic import BaseModel
+from pydantic_core import to_json
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rnnsmt import __version__
 from rnnsmt.base.io import InputError
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import say, warn
+from rnnsmt.base.rendering import rendered
 from rnnsmt.config.languages import language_name
-from rnnsmt.translation.description import CARD, Description
+from rnnsmt.translation.connections import Answer, Server, bound_socket, is_loopback, refused_port
+from rnnsmt.translation.description import CARD
 from rnnsmt.translation.markup import alternatives, filled, html_escaped, html_template, plain_template
 from rnnsmt.translation.model_card import features
-from rnnsmt.translation.request_queue import FullError, Job, LineTranslation, RequestQueue
+from rnnsmt.translation.queries import FORM, JSON, MOST_LINES, PARTS, LibreTranslateQuery, Query, read_query
+from rnnsmt.translation.request_queue import FullError, Job, LineTranslation, Packed, RequestQueue
 from rnnsmt.translation.system import System
-
-MOST_BYTES = 200_000
-"""Maximum size of the body of a request in bytes."""
-
-MOST_LINES = 1000
-"""Maximum number of lines in a request."""
 
 MOST_WORDS = 500
 """Maximum number of words of a line, which is searched as a whole while others wait."""
-
-MOST_NBEST = 100
-"""Maximum number of translations per line."""
-
-DRAIN_SECONDS = 30
-"""Time limit in seconds for the requests in progress after the server was requested to stop."""
-
-JSON, FORM, PARTS = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
-"""Content types of requests."""
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """Header of the page, which loads nothing from elsewhere."""
-
-
-class Query(BaseModel):
-    """Text to translate."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    text: str = Field(description="segments, one per line")
-    nbest: int = Field(0, ge=0, le=MOST_NBEST, description="number of translations per line; 0: only the best one")
-    explain: bool = Field(False, description="whether to return the phrases, their scores, and the contributions")
-
-
-class LibreTranslateQuery(BaseModel):
-    """Request of a LibreTranslate client; other fields, such as ``api_key``, are ignored."""
-
-    q: str | list[str] = Field(description="a text, or several")
-    source: str = Field(description="source language of the system, or `auto` (languages are not detected)")
-    target: str = Field(description="target language of the system")
-    format: Literal["text", "html"] = "text"
-    alternatives: int = Field(0, ge=0, lt=MOST_NBEST, description="maximum number of other translations")
 
 
 class Translations(BaseModel):
@@ -109,80 +74,125 @@ class Error(BaseModel):
     error: str
 
 
-async def read_query(request: Request) -> Query | LibreTranslateQuery:
-    """Read and check the body of a request."""
-    body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > MOST_BYTES:
-            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request can have at most {MOST_BYTES:,} bytes")
-    kind, _, parameters = request.headers.get("content-type", "").partition(";")
-    kind = kind.strip().lower()
-    if kind not in (JSON, FORM, PARTS):
-        raise HTTPException(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send it as Content-Type: {JSON}, {FORM} or {PARTS}")
-    try:
-        if kind == JSON:
-            content = from_json(bytes(body))  # rejects lone surrogates
-        else:
-            content = _form(bytes(body)) if kind == FORM else _parts(bytes(body), parameters)
-        if isinstance(content, dict) and "q" in content and "text" not in content:
-            given = {name: value for name, value in content.items() if value or name == "q"}  # clients send `format=`
-            return LibreTranslateQuery.model_validate(given)
-        return Query.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = "".join(f"{name}: " for name in first["loc"][:1])[:40]
-        raise HTTPException(HTTPStatus.BAD_REQUEST, f"{where}{first['msg']}; see /docs") from None
-    except ValueError:
-        raise HTTPException(HTTPStatus.BAD_REQUEST, f"the request is not valid {kind}; see /docs") from None
+class Translator:
+    """The translation of requests by a system, through its queue."""
+
+    def __init__(self, system: System) -> None:
+        self.queue, self.about = RequestQueue(system), system.description
+
+    async def answer(self, request: Request, query: Query | LibreTranslateQuery) -> Answer:
+        """Translate the text of a request."""
+        if isinstance(query, LibreTranslateQuery):
+            return await self._libretranslate(request, query)
+        lines = query.text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+        return await self._answered(request, Job(lines, query.nbest, query.explain, pack=_json), _translations)
+
+    async def _libretranslate(self, request: Request, query: LibreTranslateQuery) -> Answer:
+        """Translate the texts of a LibreTranslate client."""
+        about, number = self.about, query.alternatives
+        if query.source not in (about.source, "auto") or query.target != about.target:
+            sentence = f"source must be {about.source} or auto, and target must be {about.target}"
+            raise HTTPException(HTTPStatus.BAD_REQUEST, sentence)
+        texts = query.q if isinstance(query.q, list) else [query.q]
+        template_of, written = (html_template, html_escaped) if query.format == "html" else (plain_template, str)
+        lines: list[str] = []
+        try:
+            templates = [template_of(text, lines) for text in texts]
+        except ValueError:  # int() has a limit
+            raise HTTPException(HTTPStatus.BAD_REQUEST, "q: a character reference has too many digits") from None
+
+        def pack(line: LineTranslation) -> list[str]:
+            others = (line.nbest or [])[1:]
+            return [written(text) for text in (line.translation, *(entry.translation for entry in others))]
+
+        def build(hypotheses: list[list[str]]) -> bytes:
+            answer: dict[str, Any] = {"translatedText": [filled(template, hypotheses, 0) for template in templates]}
+            if number:
+                answer["alternatives"] = [alternatives(template, hypotheses, number) for template in templates]
+            if query.source == "auto":  # nothing is detected: the system has one source language
+                answer["detectedLanguage"] = [{"language": about.source, "confidence": 0.0}] * len(texts)
+            if not isinstance(query.q, list):
+                answer = {name: values[0] for name, values in answer.items()}
+            return to_json(answer)
+
+        copied = sum(len(piece) for template in templates for piece in template if isinstance(piece, str))
+        job = Job(lines, number + 1 if number else 0, pack=pack, copied=copied)
+        return await self._answered(request, job, build)
+
+    async def _answered(self, request: Request, job: Job[Packed], build: Callable[[list[Packed]], bytes]) -> Answer:
+        """Return the answer to a request, which ``build`` makes from the packed translations of its lines."""
+        if len(job.lines) > MOST_LINES:
+            raise HTTPException(HTTPStatus.BAD_REQUEST, f"a request can have at most {MOST_LINES} lines")
+        found = await _while_connected(request, self.queue.translate(job))
+        try:
+            content = build(found)
+        except BaseException:
+            self.queue.release(job)
+            raise
+        job.size = len(content)
+        return Answer(content, partial(self.queue.release, job))
 
 
-def _form(body: bytes) -> dict[str, Any]:
-    fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_LINES + 20)
-    return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
+def _json(line: LineTranslation) -> bytes:
+    return line.model_dump_json(exclude_unset=True).encode()
 
 
-def _parts(body: bytes, parameters: str) -> dict[str, Any]:
-    """Return the fields of a body of parts (RFC 7578)."""
-    boundary = re.search(r'boundary="?([^";]+)', parameters)
-    if boundary is None:
-        raise ValueError
-    fields: dict[str, list[str]] = {}
-    for part in body.split(b"--" + boundary[1].encode())[1:-1]:
-        head, _, value = part.partition(b"\r\n\r\n")
-        if name := re.search(rb'; *name="([^"]*)"', head):
-            fields.setdefault(name[1].decode("utf-8", "replace"), []).append(value[:-2].decode("utf-8", "replace"))
-    return {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
+def _translations(lines: list[bytes]) -> bytes:
+    return b'{"translations":[' + b",".join(lines) + b"]}"
 
 
-Translate = Callable[[list[str], int, bool], Awaitable[list[LineTranslation]]]
-"""Translates lines, with the number of translations of each and whether to explain them."""
+class Guard:
+    """The outermost part of the application: checks every request, and answers HEAD as GET without a body.
 
+    A request is for this server if its host name and its origin are. A server on the loopback interface accepts only
+    local host names and its public names, so that web pages of other servers cannot reach it through the user's browser
+    (DNS rebinding). Requests from web pages of other origins and from unknown browser extensions are rejected.
+    """
 
-async def libretranslate(
-    query: LibreTranslateQuery, about: Description, translate: Translate
-) -> LibreTranslateTranslations:
-    """Translate the texts of a LibreTranslate client."""
-    if query.source not in (about.source, "auto") or query.target != about.target:
-        sentence = f"source must be {about.source} or auto, and target must be {about.target}"
-        raise HTTPException(HTTPStatus.BAD_REQUEST, sentence)
-    texts = query.q if isinstance(query.q, list) else [query.q]
-    template_of, written = (html_template, html_escaped) if query.format == "html" else (plain_template, str)
-    lines: list[str] = []
-    templates = [template_of(text, lines) for text in texts]
-    found = await translate(lines, query.alternatives + 1 if query.alternatives else 0, False)
-    hypotheses = [
-        [written(line.translation), *(written(other.translation) for other in (line.nbest or [])[1:])] for line in found
-    ]
-    best = [filled(template, hypotheses, 0) for template in templates]
-    answer: dict[str, Any] = {"translatedText": best}
-    if query.alternatives:
-        answer["alternatives"] = [alternatives(template, hypotheses, query.alternatives) for template in templates]
-    if query.source == "auto":  # nothing is detected: the system has one source language
-        answer["detectedLanguage"] = [{"language": about.source, "confidence": 0.0}] * len(texts)
-    if not isinstance(query.q, list):
-        answer = {name: values[0] for name, values in answer.items()}
-    return LibreTranslateTranslations(**answer)
+    def __init__(self, app: ASGIApp, names: Iterable[str], is_local: bool) -> None:
+        """Create the guard; arguments as in ``application``."""
+        self.app = app
+        self.public = {name.lower() for name in names}
+        self.accepts_all = not is_local and not self.public
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        is_head = scope["type"] == "http" and scope["method"] == "HEAD"
+        started = False
+
+        async def send_checked(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
+
+        try:
+            if scope["type"] == "http":
+                self.check(Headers(scope=scope))
+            await self.app({**scope, "method": "GET"} if is_head else scope, receive, send_checked)
+        except HTTPException as error:
+            await _failed(Request(scope), error)(scope, receive, send_checked)
+        except asyncio.CancelledError:  # by uvicorn after ``DRAIN_SECONDS``
+            if started:
+                raise
+            stopping = HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "the server is stopping")
+            await _failed(Request(scope), stopping)(scope, receive, send_checked)
+
+    def check(self, headers: Headers) -> None:
+        """Check the host name and the origin of a request."""
+        host, origin = headers.get("host", ""), headers.get("origin")
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            page = urlsplit(f"//{host}" if origin is None else origin)
+            foreign = page.netloc != host and page.hostname not in self.public
+        except ValueError:
+            raise HTTPException(HTTPStatus.BAD_REQUEST, "the Host or Origin header is invalid") from None
+        if foreign:
+            sentence = f"this server does not accept requests from the origin {origin}"
+            remedy = "to allow a browser extension, add its ID to --public-name"
+            raise HTTPException(HTTPStatus.FORBIDDEN, f"{sentence}; {remedy}")
+        if not (self.accepts_all or name in ("", "localhost", *self.public) or is_loopback(name)):
+            sentence = "this server does not accept requests for this host name; see --host and --public-name"
+            raise HTTPException(HTTPStatus.FORBIDDEN, sentence)
 
 
 def application(system: System, names: Iterable[str] = (), is_local: bool = True) -> FastAPI:
@@ -193,40 +203,11 @@ def application(system: System, names: Iterable[str] = (), is_local: bool = True
             accepted in the ``Origin`` header.
         is_local: whether the server listens on the loopback interface.
     """
-    queue, about = RequestQueue(system), system.description
-    public = {name.lower() for name in names}
-    accepts_all = not is_local and not names
-
-    async def check_origin(request: Request) -> None:
-        """Check that a request is meant for this server.
-
-        Requests from web pages of other origins and from unknown browser extensions are rejected. A server on the
-        loopback interface accepts only local host names and its public names, so that web pages of other servers cannot
-        reach it through the user's browser (DNS rebinding).
-        """
-        host, origin = request.headers.get("host", ""), request.headers.get("origin")
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-            page = urlsplit(f"//{host}" if origin is None else origin)
-            foreign = page.netloc != host and page.hostname not in public
-        except ValueError:
-            raise HTTPException(HTTPStatus.BAD_REQUEST, "the Host or Origin header is invalid") from None
-        if foreign:
-            sentence = f"this server does not accept requests from the origin {origin}"
-            remedy = "to allow a browser extension, add its ID to --public-name"
-            raise HTTPException(HTTPStatus.FORBIDDEN, f"{sentence}; {remedy}")
-        if not (accepts_all or name in ("", "localhost", *public) or _is_loopback(name)):
-            sentence = "this server does not accept requests for this host name; see --host and --public-name"
-            raise HTTPException(HTTPStatus.FORBIDDEN, sentence)
-
+    translator, about = Translator(system), system.description
     app = FastAPI(
-        title="rnnsmt translate --serve",
-        version=__version__,
-        openapi_url="/spec",
-        docs_url="/docs",
-        redoc_url=None,
-        dependencies=[Depends(check_origin)],
+        title="rnnsmt translate --serve", version=__version__, openapi_url="/spec", docs_url=None, redoc_url=None
     )
+    app.add_middleware(Guard, names=names, is_local=is_local)
     for kind in (StarletteHTTPException, InputError, FullError, ClientDisconnect, Exception):
         app.add_exception_handler(kind, _failed)
     page = resources.files("rnnsmt.translation").joinpath("page.html").read_text("utf-8")
@@ -234,10 +215,18 @@ def application(system: System, names: Iterable[str] = (), is_local: bool = True
     schemas = [model.model_json_schema() for model in (Query, LibreTranslateQuery)]
     bodies = {JSON: {"schema": {"anyOf": schemas}}, FORM: {"schema": schemas[1]}, PARTS: {"schema": schemas[1]}}
 
+    def page_response(content: str) -> HTMLResponse:
+        return HTMLResponse(content, headers={"Content-Security-Policy": CONTENT_SECURITY_POLICY})
+
     @app.get("/", response_class=HTMLResponse)
     async def index() -> HTMLResponse:
         """Return the web page."""
-        return HTMLResponse(page, headers={"Content-Security-Policy": CONTENT_SECURITY_POLICY})
+        return page_response(page)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        """Return the description of all paths."""
+        return page_response(rendered("rnnsmt.translation", "docs.html.j2", spec=app.openapi(), queries=schemas))
 
     @app.get("/system")
     async def describe() -> dict[str, Any]:
@@ -273,29 +262,18 @@ def application(system: System, names: Iterable[str] = (), is_local: bool = True
 
     @app.post(
         "/translate",
-        response_model_exclude_unset=True,
+        response_model=Translations | LibreTranslateTranslations,
         responses={status: {"model": Error} for status in (400, 403, 413, 415, 500, 503)},
         openapi_extra={"requestBody": {"required": True, "content": bodies}},
     )
-    async def translate(
-        request: Request, query: Annotated[Query | LibreTranslateQuery, Depends(read_query)]
-    ) -> Translations | LibreTranslateTranslations:
-        """Translate a text."""
-
-        async def of_lines(lines: list[str], nbest: int, explain: bool) -> list[LineTranslation]:
-            if len(lines) > MOST_LINES:
-                raise HTTPException(HTTPStatus.BAD_REQUEST, f"a request can have at most {MOST_LINES} lines")
-            return await _while_connected(request, queue.translate(Job(lines, nbest, explain)))
-
-        if isinstance(query, Query):
-            lines = query.text.replace("\r\n", "\n").removesuffix("\n").split("\n")
-            return Translations(translations=await of_lines(lines, query.nbest, query.explain))
-        return await libretranslate(query, about, of_lines)
+    async def translate(request: Request, query: Annotated[Query | LibreTranslateQuery, Depends(read_query)]) -> Answer:
+        """Translate a text; a LibreTranslate client can send its fields in the address, too."""
+        return await translator.answer(request, query)
 
     return app
 
 
-async def _failed(_: Request, error: Exception) -> JSONResponse:
+def _failed(_: Request, error: Exception) -> JSONResponse:
     """Return the response to an exception, in the format of LibreTranslate; uvicorn logs those of status 500."""
     status, sentence = HTTPStatus.INTERNAL_SERVER_ERROR.value, "the translation failed; see the log"
     if isinstance(error, StarletteHTTPException):
@@ -308,8 +286,8 @@ async def _failed(_: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"error": sentence}, status, {"Retry-After": "10"} if is_busy else None)
 
 
-async def _while_connected(request: Request, answer: Awaitable[list[LineTranslation]]) -> list[LineTranslation]:
-    """Wait for an answer while the client is connected, and the server is not requested to stop immediately."""
+async def _while_connected(request: Request, answer: Awaitable[list[Packed]]) -> list[Packed]:
+    """Wait for an answer while the client is connected."""
 
     async def disconnection() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -321,8 +299,6 @@ async def _while_connected(request: Request, answer: Awaitable[list[LineTranslat
         if not answered.done():
             raise ClientDisconnect
         return answered.result()
-    except asyncio.CancelledError:  # by uvicorn after DRAIN_SECONDS
-        raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, "the server is stopping") from None
     finally:
         answered.cancel()
         gone.cancel()
@@ -347,51 +323,28 @@ def _sender(file: Path, kind: str) -> Callable[[], Awaitable[FileResponse]]:
     return send
 
 
-def _is_loopback(name: str) -> bool:
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except (OSError, OverflowError) as error:
-        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-            raise InputError(f"--serve {port}: port {port} is in use; choose another port") from None
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"--serve {port} --host {host}: {reason}; choose another port or address") from None
-
-
-class _Server(uvicorn.Server):
-    """Server of uvicorn that logs the first signal."""
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop after the requests in progress at the first signal, immediately at the second Ctrl-C."""
-        if not self.should_exit:
-            say(f"stopping: no new connections; up to {DRAIN_SECONDS} s for the requests in progress")
-        super().handle_exit(sig, frame)
-
-
 def serve(system: System, host: str, port: int, names: Sequence[str] = ()) -> dict[str, object]:
     """Serve a system until Ctrl-C or SIGTERM.
 
     Args:
         names: public names of the server.
     """
-    listening, is_local = _listening(host, port), host == "localhost" or _is_loopback(host)
+    bound, is_local = bound_socket(host, port), host == "localhost" or is_loopback(host)
     app = application(system, names, is_local)
-    system.explain_all(["a"])  # compile or load the kernels of the search before the first request
+    system.explain_all(["a"])  # compile or load the kernels of the search before the port opens
     system.nbest("a", 2)
-    shown = f"[{host}]" if ":" in host else host
-    say(f"{system.description.name} at http://{shown}:{listening.getsockname()[1]}/, Ctrl-C to quit")
-    if not is_local:
-        say("warning: the server accepts connections from the network, without authentication and encryption")
-    server = _Server(
-        uvicorn.Config(app, lifespan="off", log_config=None, log_level="error", timeout_graceful_shutdown=DRAIN_SECONDS)
-    )
+
+    def started() -> None:
+        shown = f"[{host}]" if ":" in host else host
+        say(f"{system.description.name} at http://{shown}:{bound.getsockname()[1]}/, Ctrl-C to quit")
+        if not is_local:
+            warn("the server accepts connections from the network, without authentication and encryption")
+
+    server = Server(app, bound, started)
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn sends a signal that it handled again, for exit status 0
         signal.signal(number, server.handle_exit)
-    server.run(sockets=[listening])
+    try:
+        server.run()
+    except OSError as error:  # another process has opened the port meanwhile
+        raise refused_port(host, port, error) from None
     return {"requests": server.server_state.total_requests}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, words_of
+from rnnsmt.base.io import InputError, is_file, words_of
 from rnnsmt.base.options import DEVICES, MAX_THREADS, check_choice, check_integer
 from rnnsmt.config.sections import Preprocessing
 from rnnsmt.corpus.raw_text import Cleaner
@@ -169,7 +169,7 @@ class System:
     def _file(self, path: str) -> Path:
         """Return the path of a file named in the description."""
         file = self.directory / path
-        if not file.is_file():
+        if not is_file(file):
             raise InputError(f"{self.directory / FILE}: refers to {file}, which does not exist; run the workflow again")
         return file
 

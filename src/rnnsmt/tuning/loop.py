@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import say, warn
 from rnnsmt.base.resuming import Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
 from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of
@@ -134,7 +134,7 @@ def tune(
     iterations = checkpoint.iterations[: options.iterations]
     numbers = [one["iteration"] for one in second_half(iterations)] if run.averages else []
     if dev < (initial := iterations[0]["dev_bleu"]):
-        say(f"warning: {label}dev BLEU {dev:.2f} is below the {initial:.2f} of the initial weights")
+        warn(f"{label}dev BLEU {dev:.2f} is below the {initial:.2f} of the initial weights")
     return Tuned(weights, dev, iterations, numbers, run.seconds)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, scramble
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import warn
 from rnnsmt.bleu.batch import bleu_of_statistics
 from rnnsmt.moses.ini import MosesIni
 
@@ -148,7 +148,7 @@ def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
         )
     if not active.all():
         constant = ", ".join(name for name, moves in zip(names, active, strict=True) if not moves)
-        say(f"warning: features that are constant on every n-best list, whose weights are not tuned: {constant}")
+        warn(f"features that are constant on every n-best list, whose weights are not tuned: {constant}")
     return active
 
 

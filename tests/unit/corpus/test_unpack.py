@@ -117,7 +117,10 @@ def test_a_malicious_archive(tmp_path, capsys):
 def test_an_archive_that_unpacks_to_too_much(tmp_path, monkeypatch, capsys):
     """An archive that expands to more than 100 times its size is refused, whether in a file or in a header."""
     monkeypatch.setattr("rnnsmt.base.io.ALWAYS_UNPACKED", 1 << 20)
-    for name, zeros in (("file", {}), ("header", {"comment": "0" * (1 << 23)})):
+    for name, zeros, said in (
+        ("file", {}, "expands to more than 100 times its size"),
+        ("header", {"comment": "0" * (1 << 23)}, "the attributes of a member are too long"),
+    ):
         path = tmp_path / f"{name}.tgz"
         with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as out:
             member = tarfile.TarInfo("a")
@@ -125,5 +128,28 @@ def test_an_archive_that_unpacks_to_too_much(tmp_path, monkeypatch, capsys):
             out.addfile(member, io.BytesIO(bytes(1 << 23)))
         code, output = unpack(path, "a")
         assert code == 2
-        assert f"{name}.tgz: expands to more than 100 times its size" in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert f"{name}.tgz: " in error and said in error
         assert not output.exists()
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_lists_of_holes_are_not_read(tmp_path, capsys, old):
+    """The list of holes of a sparse file has no limit, and ``tarfile`` would read it into memory."""
+    member, path = tarfile.TarInfo("x"), tmp_path / "a.tar"
+    if old:
+        member.type = tarfile.GNUTYPE_SPARSE
+        header = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+        header[482] = 1  # blocks with further holes follow, each of which says whether another one does
+        header[148:156] = b" " * 8
+        header[148:156] = b"%06o\0 " % sum(header)
+        path.write_bytes(bytes(header) + (b"00000000777\0" * 42 + b"\1" + bytes(7)) * 1000)
+    else:
+        holes = b"100000\n" + b"1\n" * 200_000
+        member.size, member.pax_headers = len(holes), {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
+        with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as out:
+            out.addfile(member, io.BytesIO(holes))
+    code, output = unpack(path, "a")
+    assert code == 2
+    assert "a sparse file with a list of holes" in capsys.readouterr().err
+    assert not output.exists()

@@ -15,6 +15,7 @@ import shutil
 import signal
 import struct
 import sys
+import tarfile
 import tempfile
 import time
 import traceback
@@ -28,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rnnsmt.cli import main
+from rnnsmt.translation.archives import CACHE, SUMS
 
 from ..test_malformed_input import STAGES, valid_files
 
@@ -65,6 +67,7 @@ USES = {
     "rnn system": "",  # ``System.score`` and ``System.embed``
     "seq2seq": "seq2seq translate --input dev.en --model seq2seq.safetensors --output O1",
     "seq2seq score": "seq2seq score --source dev.en --target dev.fr --model seq2seq.safetensors --output O1",
+    "archive": TRANSLATE.replace("NAME", "archive.tar"),
     "ids": TRAININGS["cslm"],
     "pairs": "rnn score --pairs pairs --model rnn.safetensors --output O1",
     "pairs train": TRAININGS["rnn"],
@@ -76,6 +79,7 @@ USES = {
 FILES = {
     **{use: [f"{use.split()[0]}.safetensors"] for use in USES if use.split()[0] in TRAININGS},
     "rnn system": ["rnn.safetensors", "pairs/vocab.source.txt", "pairs/vocab.target.txt"],
+    "archive": [f"packed/{name}" for name in ("system.json", "system.json", "moses.ini", "cslm.safetensors")],
     "ids": ["ids/words.npy", "ids/offsets.npy", "ids/text.json", "ids/vocab.txt"],
     "pairs": [
         *(f"pairs/{side}.{name}.npy" for side in ("source", "target") for name in ("words", "offsets")),
@@ -120,6 +124,18 @@ def prepare() -> None:
         described = f"translation describe --name {name} --source-lang en --target-lang fr --output-dir {name} "
         described += "--rnn rnn.safetensors --vocabulary pairs/vocab.source.txt pairs/vocab.target.txt"
         assert main(described.split()) == 0
+    assert main(["pack", "--system", "cslm", "--output", "packed.tar"]) == 0
+    with tarfile.open("packed.tar") as archive:
+        archive.extractall(".", filter="data")
+
+
+def pack() -> None:
+    """Make an archive of the directory ``packed``, whose checksums are right."""
+    files = sorted(path for path in Path("packed").iterdir() if path.name != SUMS)
+    sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
+    Path("packed", SUMS).write_text(sums)
+    with tarfile.open("archive.tar", "w") as archive:
+        archive.add("packed")
 
 
 def trained(line: str, name: str, output: str) -> str:
@@ -141,6 +157,9 @@ def run(use: str) -> int:
             print(f"rnnsmt: error: {error}", file=sys.stderr)
             return 2
         return 0
+    if use == "archive":
+        shutil.rmtree("cache", ignore_errors=True)
+        pack()
     line = USES[use]
     return main((trained(line, "case", "O1") if " train " in line else line).split())
 
@@ -452,8 +471,25 @@ def changed_json(rng: random.Random, data: bytes) -> Changed:
     if rng.random() < 0.3:
         texts = (b"", b"{", b"[" * 100_000, b'{"a":' * 5000, b"9" * 6000, b"\xff", data[:-5], b"null", b'"\\ud800"')
         return rng.choice(texts), "text", False
-    value, what, _ = changed_entries(rng, json.loads(data))
-    return json.dumps(value).encode(), what, True
+    value, what, place = changed_entries(rng, json.loads(data))
+    return json.dumps(value).encode(), what, place[0] not in FIXED
+
+
+def changed_ini(rng: random.Random, data: bytes) -> Changed:
+    """Change a word, a number or a line of ``moses.ini``; other weights are another valid system."""
+    lines = data.decode().split("\n")
+    place = rng.choice([k for k, line in enumerate(lines) if line])
+    word = rng.choice(lines[place].split())
+    numbers = ("nan", "inf", "-1e400", "1e9", "-1", "0", "9" * 5000, "1_0", "\u0663", "", "x" * 2000, "\0", "../..")
+    new = rng.choice(numbers)
+    name, _, old = word.partition("=")
+    choices = (
+        lines[place].replace(word, f"{name}={new}" if old else new),
+        *(lines[place].replace(word, ""), "", f"{lines[place]} {new}", f"{lines[place]}\n{rng.choice(lines)}"),
+    )
+    changed = rng.choice(choices)
+    text = "\n".join([*lines[:place], changed, *lines[place + 1 :]])
+    return text.encode(), f"{lines[place][:40]!r} -> {changed[:60]!r}", True
 
 
 def changed_vocabulary(rng: random.Random, data: bytes) -> Changed:
@@ -467,10 +503,14 @@ def changed_vocabulary(rng: random.Random, data: bytes) -> Changed:
     return text.encode("utf-8", "surrogatepass"), what, False
 
 
+FIXED = ("format", "name", "rnn", "examples", "filtered")
+"""Entries of JSON files that cannot change the output."""
+
 CHANGES: dict[str, Callable[[random.Random, bytes], Changed]] = {
     ".safetensors": changed_model,
     ".npy": changed_array,
     ".json": changed_json,
+    ".ini": changed_ini,
     ".txt": changed_vocabulary,
 }
 
@@ -511,6 +551,7 @@ def fuzz() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
+        os.environ[CACHE] = "cache"
         with redirect_stderr(StringIO()):
             prepare()
         print(f"{'':16}{'refused':>9}{'equal':>9}{'other':>9}{'fault':>9}")

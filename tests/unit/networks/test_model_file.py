@@ -23,6 +23,7 @@ from rnnsmt.rnn import model as rnn  # noqa: E402
 from rnnsmt.rnn.settings import RnnSizes  # noqa: E402
 from rnnsmt.seq2seq import model as seq2seq  # noqa: E402
 from rnnsmt.seq2seq.settings import Seq2SeqSizes  # noqa: E402
+from rnnsmt.translation.archives import CACHE  # noqa: E402
 
 from .fuzz import USES, attack, changed_model, joined, prepare, split, with_checksum  # noqa: E402
 
@@ -154,6 +155,7 @@ def test_a_damaged_weight_and_a_file_without_checksum(kind: str, model: Path) ->
 def test_commands_that_read_changed_files(use: str, monkeypatch: pytest.MonkeyPatch, trained: Path) -> None:
     """No file makes a command crash, hang, or give another result silently."""
     monkeypatch.chdir(trained)
+    monkeypatch.setenv(CACHE, "cache")
     counts, faults = attack(use, 12, 2)
     assert not faults, faults[0]
     assert counts["refused"] > 0

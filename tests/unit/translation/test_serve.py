@@ -17,28 +17,13 @@ import jsonschema
 import pytest
 from fastapi.testclient import TestClient
 
-from rnnsmt.cli import main
-from rnnsmt.moses.ini import MosesIni
 from rnnsmt.translation import request_queue
 from rnnsmt.translation.markup import alternatives, html_template, plain_template
-from rnnsmt.translation.request_queue import FullError, Job, RequestQueue
+from rnnsmt.translation.request_queue import FullError, Job, LineTranslation, RequestQueue
 from rnnsmt.translation.serve import application
 from rnnsmt.translation.system import System
 
-from ..search.twin import tiny_model
-
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-
-
-@pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> System:
-    """Create a tiny system."""
-    directory = tmp_path_factory.mktemp("system")
-    tiny_model(directory, 3)
-    MosesIni.read(directory / "moses.ini").write(directory / "moses.ini")
-    words = ["translation", "describe", "--name", "tiny", "--source-lang", "en", "--target-lang", "fr"]
-    assert main([*words, "--output-dir", str(directory)]) == 0
-    return System(directory)
 
 
 def client_of(system: System, names: Sequence[str] = ()) -> TestClient:
@@ -85,7 +70,21 @@ def test_the_page_and_what_is_served(client):
     assert about["features"][0].startswith("phrase table")
     assert about["warnings"] == []
     assert client.get("/health").json() == {"status": "ok"}
-    assert client.get("/docs").status_code == 200
+    answer = client.get("/docs")
+    assert answer.status_code == 200
+    assert "POST /translate" in answer.text and "alternatives" in answer.text
+    assert "<script" not in answer.text and "//" not in answer.text
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/languages", "/system", "/spec", "/docs", "/none"])
+def test_head_is_get_without_a_body(client, path):
+    got, head = client.get(path), client.head(path)
+    assert (head.status_code, head.headers["Content-Length"], head.content) == (
+        got.status_code,
+        got.headers["Content-Length"],
+        b"",
+    )
 
 
 def test_the_page_warns_of_filtered_tables(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +160,9 @@ def test_pages_of_others_do_not_reach_it(client, system):
         return client.post("/translate", json={"text": "a"}, headers=headers).status_code
 
     for name in ("evil.example", "evil.example:80", "127.0.0.1.evil.example"):
-        assert status(Host=name) == client.get("/", headers={"Host": name}).status_code == 403
+        assert status(Host=name) == 403
+        for path in ("/", "/docs", "/spec", "/health", "/none"):
+            assert client.get(path, headers={"Host": name}).status_code == 403
     assert status(Host="127.0.0.1:8000", Origin="http://127.0.0.1:8000") == 200
     assert status(Origin="http://evil.example") == status(Origin="null") == status(Origin="") == 403
     assert status(**{"Content-Type": "text/plain"}) == 415
@@ -185,6 +186,9 @@ def test_long_requests_take_linear_time(client):
     for template_of, marks in (
         (html_template, "<b>" * 60_000),
         (html_template, "</b>" * 60_000),
+        (html_template, "<code>" * 30_000 + "</p>" * 10_000 + "</code>" * 30_000),
+        (html_template, "<p translate" + "='" * 90_000 + ">"),
+        (html_template, "<pre>" + "\n" * 90_000 + "</pre>"),
         (plain_template, "\n" * 90_000),
     ):
         start = time.process_time()
@@ -205,12 +209,26 @@ def test_long_requests_take_linear_time(client):
         ("<a>Home</a> <a>News</a><a>b</a>", ["Home", "News", "b"], "<a>0</a> <a>1</a><a>2</a>"),
         ("<td>a</td><td> <b> b </b> </td>", ["a", "b"], "<td>0</td><td> <b> 1 </b> </td>"),
         ("<b></b> <i>&nbsp;</i>", [], "<b></b> <i>&nbsp;</i>"),
+        ("Use <code>ls <b>-l</b></code> to list", ["Use", "to list"], "0 <code>ls <b>-l</b></code> 1"),
+        ("See <a translate='no'>Acme</a> now", ["See", "now"], "0 <a translate='no'>Acme</a> 1"),
+        ("<P TRANSLATE=NO>a<P>b</P></P> c", ["c"], "<P TRANSLATE=NO>a<P>b</P></P> 0"),
+        ("<p title='translate=no'>a</p>", ["a"], "<p title='translate=no'>0</p>"),
+        ("<p translate='yes'>a</p><img translate='no'>b", ["a", "b"], "<p translate='yes'>0</p><img translate='no'>1"),
+        ("<p>a <time>noon</p> b", ["a", "b"], "<p>0 <time>noon</p> 1"),
+        ("<code>a", [], "<code>a"),
+        ("<code/>a", ["a"], "<code/>0"),
+        ("<pre>one two\n  <b>three</b>\r\n\nfour</pre>", ["one two", "three", "four"], None),
+        ("<pre>a</pre> b\nc", ["a", "b c"], "<pre>0</pre> 1"),
     ],
 )
 def test_tags_inside_a_sentence(text, lines, result):
     found = []
     template = html_template(text, found)
     assert found == lines
+    if result is None:
+        result = text
+        for number, line in enumerate(lines):
+            result = result.replace(line, f"{number}")
     assert "".join(map(str, template)) == result
 
 
@@ -245,18 +263,29 @@ class Recorder:
         return []
 
 
+def str_of(line: LineTranslation) -> str:
+    """Return the translation."""
+    return line.translation
+
+
 def test_turns():
     """Lines are taken in turn from every job, up to the cost of a batch; those of abandoned jobs are skipped."""
 
     async def searches() -> list[list[str]]:
         system = Recorder()
         queue = RequestQueue(system)  # type: ignore[arg-type]
-        jobs = [Job(["1", "2", "x" * request_queue.BATCH_COST, "3"]), Job(["4", "5"]), Job(["6"]), Job(["7"], nbest=2)]
+        jobs = [
+            *(
+                Job(lines, pack=str_of)
+                for lines in (["1", "2", "x" * request_queue.BATCH_COST, "3"], ["4", "5"], ["6"])
+            ),
+            Job(["7"], nbest=2, pack=str_of),
+        ]
         waiting = [asyncio.ensure_future(queue.translate(job)) for job in jobs]
         await asyncio.sleep(0)
         waiting.pop(2).cancel()
         found = await asyncio.gather(*waiting)
-        assert [[line.translation[:1] for line in lines] for lines in found] == [["1", "2", "x", "3"], ["4", "5"], [""]]
+        assert [[line[:1] for line in lines] for lines in found] == [["1", "2", "x", "3"], ["4", "5"], [""]]
         return system.searches
 
     assert asyncio.run(searches()) == [["1", "4", "2", "5", "x"], ["7"], ["3"]]
@@ -265,13 +294,34 @@ def test_turns():
 def test_the_queue_is_limited(monkeypatch):
     async def admitted(*requests: list[str]) -> int:
         queue = RequestQueue(Recorder())  # type: ignore[arg-type]
-        found = await asyncio.gather(*(queue.translate(Job(lines)) for lines in requests), return_exceptions=True)
+        jobs = [Job(lines, pack=str_of) for lines in requests]
+        found = await asyncio.gather(*map(queue.translate, jobs), return_exceptions=True)
         return sum(not isinstance(answer, FullError) for answer in found)
 
     assert asyncio.run(admitted(*[["a"]] * 410)) == request_queue.MOST_WAITING == 400
     monkeypatch.setattr(request_queue, "MOST_COST", 100)
     assert asyncio.run(admitted(["a" * 1000])) == 1
     assert asyncio.run(admitted(["a" * 30], ["a" * 30], ["a"])) == 2
+
+
+def test_answers_count_until_they_are_sent(monkeypatch):
+    monkeypatch.setattr(request_queue, "MOST_ANSWERS", 10_000_000)
+
+    async def admitted() -> list[bool]:
+        queue = RequestQueue(Recorder())  # type: ignore[arg-type]
+        large = [Job(["a"], nbest=100, pack=str_of, copied=30_000) for _ in range(3)]
+        jobs = [large[0], large[1], Job(["a"], pack=str_of), large[2]]
+        found = []
+        for job in jobs:
+            if job is large[2]:
+                queue.release(large[0])
+            try:
+                found.append(bool(await queue.translate(job)))
+            except FullError:
+                found.append(False)
+        return found
+
+    assert asyncio.run(admitted()) == [True, False, True, True]
 
 
 def test_responses_are_as_specified(client):
@@ -336,12 +386,69 @@ def test_requests_of_libretranslate_clients(client, system):
         ({"q": ["a"] * 1001}, "at most 1000 lines"),
         ({"q": "a\n" * 1001}, "at most 1000 lines"),
         ({"alternatives": 100}, "alternatives: "),
+        ({"q": f"a &#{'1' * 5000}; b", "format": "html"}, "q: a character reference has too many digits"),
     ],
 )
 def test_what_libretranslate_clients_are_refused(client, change, said):
     answer = client.post("/translate", json={"q": "a", "source": "en", "target": "fr", **change})
     assert answer.status_code == 400
     assert said in answer.json()["error"]
+
+
+def part(name: str, value: bytes = b"a b", more: str = "") -> bytes:
+    """Return a part of a form with the boundary x."""
+    return f"--x\r\nContent-Disposition: form-data; {name}{more}\r\n\r\n".encode() + value + b"\r\n"
+
+
+LANGUAGES = part('name="source"', b"en") + part("name=target", b"fr")
+PARTS = {"Content-Type": "multipart/form-data; boundary=x"}
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "address", "words"),
+    [
+        (b"q=a+b&source=en&target=fr", FORM, "", "a b"),
+        (b"", {}, "?q=a+b&source=en&target=fr", "a b"),
+        (b"source=en&target=fr", FORM, "?q=a+b", "a b"),
+        (part('name="q"') + LANGUAGES + b"--x--", PARTS, "", "a b"),
+        (part("name=q") + LANGUAGES + b"--x--\r\n", PARTS, "", "a b"),
+        (part('name="q"', b"a --x b") + LANGUAGES + b"--x--", PARTS, "", "a --x b"),
+        (
+            part("name=q", more='; filename="a.txt"\r\nContent-Type: text/plain') + LANGUAGES + b"--x--",
+            PARTS,
+            "",
+            "a b",
+        ),
+        (LANGUAGES + b"--x--", PARTS, "?q=a+b", "a b"),
+    ],
+)
+def test_forms(client, system, body, headers, address, words):
+    answer = client.post(f"/translate{address}", content=body, headers=headers)
+    assert (answer.status_code, answer.json()) == (200, {"translatedText": system.translate(words)})
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "address", "status"),
+    [
+        ("q=é&source=en&target=fr".encode("latin-1"), FORM, "", 400),
+        (b"q=%E9&source=en&target=fr", FORM, "", 400),
+        (b"", {}, "?q=%E9&source=en&target=fr", 400),
+        (b"&" * 2000 + b"q=a&source=en&target=fr", FORM, "", 400),
+        (b"", {}, "?source=en", 400),
+        (b"", {}, "", 415),
+        (b"q=a", {"Content-Type": "text/plain"}, "?q=a&source=en&target=fr", 415),
+        (part("name=q", "é".encode("latin-1")) + LANGUAGES + b"--x--", PARTS, "", 400),
+        (part("name=q") + LANGUAGES, PARTS, "", 400),
+        (part("name=q") + LANGUAGES + b"--x--", {"Content-Type": "multipart/form-data"}, "", 400),
+        (part("file=q") + LANGUAGES + b"--x--", PARTS, "", 400),
+        (part("name=q") * 1100 + LANGUAGES + b"--x--", PARTS, "", 400),
+        (b"--x\r\nno header", PARTS, "", 400),
+    ],
+)
+def test_forms_that_are_refused(client, capsys, body, headers, address, status):
+    answer = client.post(f"/translate{address}", content=body, headers=headers)
+    assert (answer.status_code, set(answer.json())) == (status, {"error"})
+    assert capsys.readouterr().err == ""
 
 
 RECORDED = {"Accept-Encoding": "identity", "User-Agent": "Python-urllib/3.11", "Connection": "close", **FORM}

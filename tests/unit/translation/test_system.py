@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -32,8 +33,8 @@ from rnnsmt import api
 from rnnsmt.base.io import InputError, sha256
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import NEURAL_MODELS
-from rnnsmt.translation import commands
-from rnnsmt.translation.archives import CACHE, check_sums
+from rnnsmt.translation import archives, commands
+from rnnsmt.translation.archives import CACHE, system_directory
 from rnnsmt.translation.description import Description
 from rnnsmt.translation.system import System
 
@@ -290,6 +291,12 @@ def test_score_and_embed(system, tmp_path):
         System(system).embed("a")
 
 
+def with_line(directory: Path, line: str) -> None:
+    """Add a line to the features of a system."""
+    path = directory / "moses.ini"
+    path.write_text(path.read_text().replace("[feature]\n", f"[feature]\n{line}\n"))
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -301,6 +308,22 @@ def test_score_and_embed(system, tmp_path):
         (lambda directory: change(directory, stack=0), "system.json: stack: "),
         (lambda directory: change(directory, pop_limit=10**24), "system.json: pop_limit: "),
         (lambda directory: change(directory, rnn=None), "system.json: rnn: "),
+        (lambda directory: change(directory, rnn=["a", "b"]), "system.json: rnn: "),
+        (lambda directory: change(directory, name="\ud800"), "system.json: name: "),
+        (lambda directory: change(directory, truecaser="a" * 300), "refers to"),
+        (lambda directory: change(directory, truecaser="a" * 5000), "at most 1000 characters"),
+        (lambda directory: (directory / "system.json").write_text("[" * 100_000), "nested too deeply"),
+        (lambda directory: (directory / "system.json").write_text("9" * 5000), "too many digits"),
+        (
+            lambda directory: (directory / "moses.ini").write_text(
+                (directory / "moses.ini").read_text().replace("path=", f"path={'a' * 5000}")
+            ),
+            "path= has more than 1000 characters",
+        ),
+        *(
+            (lambda directory, odd=odd: with_line(directory, odd), "a name or value has more than 300 characters")
+            for odd in ("WordPenalty " + "9" * 5000, "x" * 2000, f"Distortion name={'x' * 400}")
+        ),
         (lambda directory: change(directory, source="../x"), "not a language code"),
         (lambda directory: (directory / "moses.ini").unlink(), "moses.ini"),
         (lambda directory: (directory.parent / "true").unlink(), "true, which does not exist"),
@@ -531,6 +554,8 @@ def test_only_what_pack_writes_is_unpacked(archive, tmp_path):
     for make in wrong:
         with pytest.raises(InputError, match=r"forged\.tar: "):
             System(make())
+    with pytest.raises(InputError, match="binary model"):
+        System(forged((f"{top}/Model.Binary", file), sums=f"{empty}  Model.Binary\n"))
     content = archive.read_bytes()
     # the last bytes are the checksum and the size; the byte before them has at least one bit of the compressed data
     last = bytes([content[-9] ^ 0xFF])
@@ -542,7 +567,78 @@ def test_only_what_pack_writes_is_unpacked(archive, tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_a_model_card_has_data_licence_figures_and_limits(system, tmp_path, capsys):
+def sparse_member(name: str, size: int) -> bytes:
+    """Return the header of a GNU sparse file without data."""
+    member = tarfile.TarInfo(name)
+    member.type = tarfile.GNUTYPE_SPARSE
+    header = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+    header[482:495] = b"\0\x80" + size.to_bytes(11, "big")
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header)
+
+
+def test_archives_that_tarfile_does_not_refuse(archive, tmp_path):
+    """Times that are no numbers, members of any size without data, deep directories and huge attributes."""
+    with tarfile.open(archive) as packed:
+        files = {member.name: packed.extractfile(member).read() for member in packed}
+    top = next(iter(files)).split("/")[0]
+
+    def refused(*members: tuple[tarfile.TarInfo, bytes], before: bytes = b"") -> str:
+        path = tmp_path / "forged.tar"
+        with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as out:
+            for member, content in members:
+                member.size = len(content)
+                out.addfile(member, io.BytesIO(content))
+            for name, content in files.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                out.addfile(member, io.BytesIO(content))
+        path.write_bytes(before + path.read_bytes())
+        start = time.process_time()
+        with pytest.raises(InputError, match=r"forged\.tar: ") as error:
+            System(path)
+        assert time.process_time() - start < 2
+        assert len(str(error.value)) < 500
+        assert list((tmp_path / "cache").iterdir()) == []
+        return str(error.value)
+
+    for attribute, value in (
+        ("mtime", "1e400"),
+        ("mtime", "nan"),
+        ("size", "-5"),
+        ("size", "9" * 30),
+        ("path", "a\0b"),
+    ):
+        member = tarfile.TarInfo(f"{top}/x")
+        member.pax_headers = {attribute: value}
+        refused((member, b"x"))
+    assert "a sparse file" in refused(before=sparse_member(f"{top}/x", 20 << 30))
+    deep = [(tarfile.TarInfo(f"{top}/{'d/' * depth}d"), b"") for depth in range(1500)]
+    for member, _ in deep:
+        member.type = tarfile.DIRTYPE
+    assert "a directory" in refused(*deep)
+    attributes = tarfile.TarInfo("x")
+    attributes.type = tarfile.XHDTYPE
+    assert "too long" in refused((attributes, b"x" * (2 << 20)))
+    refused(*((tarfile.TarInfo(f"{top}/{number}"), b"") for number in range(1001)))
+
+
+def test_an_archive_that_changes_while_it_is_read(archive, monkeypatch):
+    """The hash by which the directory is called is that of the bytes that were unpacked."""
+    content = archive.read_bytes()
+    opened = archives.open_tar
+
+    def replaced(stream: io.BufferedReader) -> tarfile.TarFile:
+        archive.write_bytes(content + b"\0")
+        return opened(stream)
+
+    monkeypatch.setattr(archives, "open_tar", replaced)
+    with pytest.raises(InputError, match="was changed while it was read"):
+        System(archive)
+
+
+def test_a_model_card_has_data_licence_figures_and_limits(system, tmp_path, capsys, monkeypatch):
     """A model card has the data, figures and limits of its run; a card in the directory is packed unchanged."""
     run = tmp_path / "results/systems/tiny/run1"
     run.parent.mkdir(parents=True)
@@ -585,7 +681,8 @@ def test_a_model_card_has_data_licence_figures_and_limits(system, tmp_path, caps
         assert said in card
     assert "99.00" not in card
     assert "made up" not in card
-    check_sums(tmp_path / "a", "a.tar")
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
+    assert (system_directory(tmp_path / "a.tar") / "MODEL_CARD.md").read_text() == card
     (tmp_path / "a/SHA256SUMS").unlink()
     (tmp_path / "a/MODEL_CARD.md").write_text("Mine.\n")
     assert main(["pack", "--system", str(tmp_path / "a"), "--output", str(tmp_path / "b.tar")]) == 0
