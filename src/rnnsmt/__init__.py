@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rnnsmt import align as align
     from rnnsmt import api as api
     from rnnsmt import lm as lm
     from rnnsmt.translation.system import System
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __version__ = "1.0.0"
 
-PACKAGES = ("api", "lm")
+PACKAGES = ("align", "api", "lm")
 """Packages whose functions are for Python users; they are imported on first use."""
 
 

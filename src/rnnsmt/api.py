@@ -11,7 +11,11 @@ malformed, if an argument is out of range, or if parallel texts differ in length
 >>> directory = Path(mkdtemp())
 >>> english = ["the house", "the sea", "a house", "a sea"] * 5
 >>> french = ["la maison", "la mer", "une maison", "une mer"] * 5
->>> alignment = align(english, french, aligner="fast_align")
+>>> directions = [
+...     rnnsmt.align.words(english, french, direction=direction, aligner="fast_align")
+...     for direction in ("forward", "reverse")
+... ]
+>>> alignment = rnnsmt.align.symmetrize(*directions)
 >>> alignment[0]
 [(0, 0), (1, 1)]
 >>> tables = extract(english, french, alignment, directory)
@@ -30,24 +34,20 @@ import signal
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from rnnsmt.base.arguments import Text, TextFiles, sentences
+from rnnsmt.base.arguments import Alignment, Text, TextFiles, sentences
 from rnnsmt.base.io import InputError, check_output, check_output_directory
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
-from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Smoothing, Tuning, default_iterations
+from rnnsmt.config.sections import Lm, Phrases, Rnn, Smoothing, Tuning, default_iterations
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
     from rnnsmt.networks.options import SomeSettings
     from rnnsmt.networks.settings import TrainingSettings
     from rnnsmt.networks.task import Task
-
-Links = list[list[tuple[int, int]]]
-"""Links (source word, target word), 0-based, of every sentence pair."""
 
 
 class TableFiles(NamedTuple):
@@ -67,21 +67,11 @@ class Network(NamedTuple):
 class _Files(TextFiles):
     """Files with the texts and alignments of a call."""
 
-    def of_links(self, alignment: "str | Path | Links") -> str:
+    def of_links(self, alignment: Alignment) -> str:
         """Return the file of an alignment; links are written to a temporary file."""
-        if isinstance(alignment, (str, PathLike)):
-            return str(alignment)
+        from rnnsmt.align.pharaoh import links_file
 
-        from rnnsmt.align.pharaoh import from_lists, write_links
-
-        try:
-            packed = from_lists(alignment)
-        except (TypeError, ValueError):
-            raise InputError(
-                "alignment: must be a path, or a list of links (source word, target word) for each sentence pair"
-            ) from None
-        write_links(str(self.directory / "alignment"), [packed])
-        return str(self.directory / "alignment")
+        return links_file(self, "alignment", alignment)
 
 
 def _directory(path: str | Path) -> Path:
@@ -99,48 +89,10 @@ def _check_threads(threads: int) -> None:
     check_integer("threads", threads, 1, MAX_THREADS)
 
 
-def align(
-    source: Text, target: Text, aligner: str = "model4", heuristic: str = Alignment.symmetrization, threads: int = 1
-) -> Links:
-    """Align the words of a parallel corpus in both directions, and combine both alignments.
-
-    Args:
-        source, target: parallel texts of S sentences.
-        aligner: ``model4`` (Brown et al. 1993), ``hmm`` (Vogel et al. 1996) or ``fast_align`` (Dyer et al. 2013).
-        heuristic: one of ``rnnsmt.align.HEURISTICS`` (Och and Ney 2003).
-        threads: number of threads; does not affect the links.
-
-    Returns:
-        The links of the S sentence pairs, sorted. ``" ".join(f"{i}-{j}" for i, j in links[0])`` is the first line of a
-        file in Pharaoh format.
-
-    Raises:
-        InputError: as ``read_bitext``; an argument is invalid.
-    """
-    from rnnsmt.align import DIRECTIONS, HEURISTICS
-    from rnnsmt.align.bitext import read_bitext
-    from rnnsmt.align.pharaoh import to_lists
-    from rnnsmt.align.symmetrization import symmetrize_links
-    from rnnsmt.align.training import ALIGNERS
-    from rnnsmt.align.training import align as align_words
-
-    check_choice("aligner", aligner, ALIGNERS)
-    check_choice("heuristic", heuristic, HEURISTICS)
-    _check_threads(threads)
-    with _Files() as files:
-        bitext = read_bitext(files.of("source", source), files.of("target", target))
-    forward, reverse = (align_words(bitext, aligner, direction, threads) for direction in DIRECTIONS)
-    return [
-        links
-        for blocks in zip(forward, reverse, strict=True)
-        for links in to_lists(symmetrize_links(*blocks, heuristic))
-    ]
-
-
 def extract(
     source: Text,
     target: Text,
-    alignment: str | Path | Links,
+    alignment: Alignment,
     output_dir: str | Path,
     max_length: int = Phrases.max_length,
     smoothing: str = "none",
@@ -283,7 +235,7 @@ def train_cslm(
 def train_nnjm(
     source: Text,
     target: Text,
-    alignment: str | Path | Links,
+    alignment: Alignment,
     output_dir: str | Path,
     preset: str = "small",
     vocab_size: int = Rnn.vocab_size,
@@ -299,7 +251,7 @@ def train_nnjm(
 
     Args:
         source, target: S tokenised sentences each.
-        alignment: the links, as returned by ``align``, or a file in Pharaoh format.
+        alignment: the links, as returned by ``rnnsmt.align.symmetrize``, or a file in Pharaoh format.
         output_dir: directory of the network (``nnjm.safetensors``), its learning curve, checkpoints and examples.
         preset: key of ``rnnsmt.nnjm.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
         vocab_size: size of the shortlist of each side, including UNK and id 0.

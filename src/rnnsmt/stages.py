@@ -67,11 +67,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "score": Stage(1, "compute the cross-entropy difference of every line"),
         "select": Stage(1, "select the lines with the lowest scores"),
     },
-    "align": {
-        "words": Stage(3, "align the words of a parallel corpus in one direction"),
-        "check": Stage(1, "check a word alignment from another program against its text"),
-        "symmetrize": Stage(1, "combine the alignments of both directions"),
-    },
     "phrases": {
         "lexical": Stage(1, "compute lexical translation probabilities"),
         "extract": Stage(5, "extract phrase pairs consistent with a word alignment"),

@@ -40,8 +40,6 @@ def test_mistakes_are_input_errors(tmp_path):
         api.evaluate(["a\nb"], ["a b"])
     with pytest.raises(InputError, match="one reference"):
         api.evaluate(["a"])
-    with pytest.raises(InputError, match="fast_align"):
-        api.align(["a"], ["b"], aligner="giza")
     with pytest.raises(InputError, match="nonsense"):
         api.train_rnn("table", ["a"], ["b"], tmp_path, nonsense=1)
     with pytest.raises(InputError, match="no such file"):
@@ -77,14 +75,11 @@ def test_what_is_not_a_text(text, message):
 def test_messages_name_the_arguments():
     with pytest.raises(InputError, match=r"^reference 1 ends after line 1, but hypothesis has more lines"):
         api.evaluate(["a", "b"], ["a"])
-    with pytest.raises(InputError, match=r"^source is empty"):
-        api.align([], [], aligner="fast_align")
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda path: api.align(["a"], ["b"], threads=0), "threads 0: must be an integer from 1 to 1024"),
         (lambda path: api.extract(["a"], ["b"], [[(0, 0)]], path, max_length=9), "max_length 9: must be an integer"),
         (lambda path: api.extract(["a"], ["b"], [[(0, 0)]], path, smoothing="kn"), "smoothing 'kn': must be one of"),
         (lambda path: api.extract(["a"], ["b"], ["0-0"], path), "alignment: must be a path, or a list of links"),
@@ -180,13 +175,13 @@ def test_networks_of_the_search(tmp_path):
 
 
 def test_names_of_the_package():
-    assert {"api", "lm", "load"} <= set(dir(rnnsmt))
+    assert {"align", "api", "lm", "load"} <= set(dir(rnnsmt))
 
 
 def test_is_loaded_on_first_use():
     code = (
         "import sys, rnnsmt; assert 'numpy' not in sys.modules and 'rnnsmt.api' not in sys.modules; "
-        "rnnsmt.api.align; assert 'numba' not in sys.modules and 'torch' not in sys.modules"
+        "rnnsmt.api.tune, rnnsmt.align.words; assert 'numba' not in sys.modules and 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -196,7 +191,8 @@ def test_types_for_the_callers_checker(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         'import rnnsmt\ntext: str = rnnsmt.load("dir").translate("a")\n'
-        'links: rnnsmt.api.Links = rnnsmt.api.align(iter(["a"]), ["b"])\n'
+        'links = rnnsmt.align.words(iter(["a"]), ["b"], direction="forward")\n'
+        "first: list[tuple[int, int]] = rnnsmt.align.symmetrize(links, [[(0, 0)]])[0]\n"
         'order: object = rnnsmt.lm.estimate(iter(["a"]), "lm", prune=[0, 1]).figures["lines"]\n'
     )
     source = Path(rnnsmt.__file__).parents[1]

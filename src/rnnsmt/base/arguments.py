@@ -33,6 +33,12 @@ Texts = Annotated[
 ]
 """One or more files that are read as one text; in Python, several files are ``Path`` objects, strings sentences."""
 
+Alignment = Annotated[
+    str | Path | Iterable[Sequence[tuple[int, int]]],
+    Field(metavar="FILE", path="input", expected="a path or a list of links for each sentence pair"),
+]
+"""A word alignment in Pharaoh format; in Python, also the links (source word, target word) of every sentence pair."""
+
 Threads = Annotated[int, Field("number of threads; does not affect the result", ge=1, le=MAX_THREADS)]
 THREADS: Final = 1
 

@@ -29,7 +29,10 @@ Program = Literal["rnnsmt", "moses"]
 Aligner = Literal["fast_align", "hmm", "model4"]
 """In order of increasing quality."""
 
-Symmetrization = Literal["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"]
+Symmetrization = Annotated[
+    Literal["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"],
+    Field(description="symmetrisation heuristic"),
+]
 
 Smoothing = Literal["none", "kneser-ney"]
 
@@ -118,10 +121,7 @@ class Alignment:
             description="aligners; phrases are extracted from the alignments of all aligners, and the counts are added",
         ),
     ] = field(default_factory=lambda: ["model4", "fast_align"])
-    symmetrization: Annotated[
-        Symmetrization,
-        Field(description="symmetrisation heuristic"),
-    ] = "grow-diag-final-and"
+    symmetrization: Symmetrization = "grow-diag-final-and"
     external: Annotated[
         str | None,
         Field(description="file with an alignment by another program in Pharaoh format, used instead of the aligners"),
