@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rnnsmt import align as align
     from rnnsmt import api as api
+    from rnnsmt import demo as demo
     from rnnsmt import lm as lm
+    from rnnsmt import phrases as phrases
+    from rnnsmt import selection as selection
     from rnnsmt.translation.system import System
 
     load = System
 
 __version__ = "1.0.0"
 
-PACKAGES = ("align", "api", "lm")
+PACKAGES = ("align", "api", "demo", "lm", "phrases", "selection")
 """Packages whose functions are for Python users; they are imported on first use."""
 
 

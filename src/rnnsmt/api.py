@@ -7,6 +7,7 @@ malformed, if an argument is out of range, or if parallel texts differ in length
 ``sys.stderr``; ``contextlib.redirect_stderr`` redirects them.
 
 >>> import rnnsmt
+>>> from rnnsmt.cli import main
 >>> from tempfile import mkdtemp
 >>> directory = Path(mkdtemp())
 >>> english = ["the house", "the sea", "a house", "a sea"] * 5
@@ -18,11 +19,17 @@ malformed, if an argument is out of range, or if parallel texts differ in length
 >>> alignment = rnnsmt.align.symmetrize(*directions)
 >>> alignment[0]
 [(0, 0), (1, 1)]
->>> tables = extract(english, french, alignment, directory)
+>>> lexical = rnnsmt.phrases.lexical(english, french, alignment, directory / "lex.e2f", directory / "lex.f2e")
+>>> pairs = rnnsmt.phrases.extract(english, french, alignment, directory / "pairs.parquet").path
+>>> table = rnnsmt.phrases.score(pairs, lexical.e2f, lexical.f2e, directory / "table.gz", smoothing="none").path
+>>> reordering = rnnsmt.phrases.reordering(pairs, directory / "reordering.gz").path
 >>> lm = rnnsmt.lm.estimate(french, directory / "lm.arpa.gz", order=2)
->>> network = train_rnn(tables.phrases, english, french, directory / "rnn", preset="demo", updates=3, hidden=8)
->>> augmented = augment(tables.phrases, network, directory / "augmented.gz")
->>> ini = write_ini(directory / "moses.ini", augmented, tables.reordering, lm.path, lm_order=2, scores=5)
+>>> network = train_rnn(table, english, french, directory / "rnn", preset="demo", updates=3, hidden=8)
+>>> scores = str(directory / "scores.npy")
+>>> main(["rnn", "score", "--pairs", str(network.pairs), "--model", str(network.model), "--output", scores])
+0
+>>> augmented = rnnsmt.phrases.augment([[scores]], directory / "augmented.gz", phrase_table=table).path
+>>> ini = write_ini(directory / "moses.ini", augmented, reordering, lm.path, lm_order=2, scores=5)
 >>> decode(ini, ["a house", ""])
 ['une maison', '']
 >>> tuned, bleu = tune(ini, ["the house a sea"], ["la maison une mer"], directory / "tuned.ini", iterations=1)
@@ -35,26 +42,18 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rnnsmt.base.arguments import Alignment, Text, TextFiles, sentences
 from rnnsmt.base.io import InputError, check_output, check_output_directory
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
-from rnnsmt.config.sections import Lm, Phrases, Rnn, Smoothing, Tuning, default_iterations
+from rnnsmt.config.sections import Lm, Rnn, Tuning, default_iterations
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
     from rnnsmt.networks.options import SomeSettings
     from rnnsmt.networks.settings import TrainingSettings
     from rnnsmt.networks.task import Task
-
-
-class TableFiles(NamedTuple):
-    """Files of ``extract``: phrase table, and reordering table ``wbe-msd-bidirectional-fe``, in Moses format."""
-
-    phrases: Path
-    reordering: Path
 
 
 class Network(NamedTuple):
@@ -87,52 +86,6 @@ def _check_seed(seed: int) -> None:
 
 def _check_threads(threads: int) -> None:
     check_integer("threads", threads, 1, MAX_THREADS)
-
-
-def extract(
-    source: Text,
-    target: Text,
-    alignment: Alignment,
-    output_dir: str | Path,
-    max_length: int = Phrases.max_length,
-    smoothing: str = "none",
-    threads: int = 1,
-) -> TableFiles:
-    """Extract phrase pairs, and write phrase table and reordering table (Koehn, Och and Marcu 2003; Koehn et al. 2005).
-
-    Args:
-        source, target: parallel texts.
-        alignment: links of each sentence pair, or a file in Pharaoh format.
-        output_dir: directory of the tables, created if it does not exist.
-        max_length: maximum number of words of a phrase, 1 to 8.
-        smoothing: smoothing of the phrase probabilities: ``none`` or ``kneser-ney`` (Foster et al. 2006).
-        threads: number of threads.
-
-    Returns:
-        The files. The scores of the phrase table are p(f|e), lex(f|e), p(e|f) and lex(e|f): f is the source phrase, e
-        the target phrase.
-
-    Raises:
-        InputError: a link or an argument is out of range, or no phrase pair can be extracted.
-    """
-    from rnnsmt.config.paths import PHRASE_TABLE, REORDERING_TABLE
-    from rnnsmt.phrases.extraction import extract_phrases
-    from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
-    from rnnsmt.phrases.phrase_table import score_phrases, write_reordering_table
-
-    check_integer("max_length", max_length, 1, 8)
-    check_choice("smoothing", smoothing, get_args(Smoothing))
-    _check_threads(threads)
-    directory = _directory(output_dir)
-    tables = TableFiles(directory / PHRASE_TABLE, directory / REORDERING_TABLE)
-    with _Files() as files:
-        e2f, f2e, pairs = (str(files.directory / name) for name in ("lex.e2f", "lex.f2e", "extract.parquet"))
-        texts = [files.of("source", source)], [files.of("target", target)], [files.of_links(alignment)]
-        write_lexical_tables(count_lexical(*texts)[0], e2f, f2e)
-        extract_phrases(*texts, pairs, max_length, threads)
-        score_phrases(pairs, e2f, f2e, str(tables.phrases), threads, smoothing=smoothing)
-        write_reordering_table(pairs, str(tables.reordering), threads=threads)
-    return tables
 
 
 def train_rnn(
@@ -348,47 +301,6 @@ def _train(
     return model
 
 
-def augment(phrase_table: str | Path, network: Network, output: str | Path, device: str = "auto") -> Path:
-    """Add p(target | source) by a network as the last score of a phrase table (Cho et al. 2014, section 3.1).
-
-    Args:
-        phrase_table: the table that the network was trained on.
-        network: result of ``train_rnn``; for files of an earlier session, ``Network(model, pairs)``.
-        output: the table with the additional score.
-        device: ``auto``, ``cpu`` or ``cuda``.
-
-    Returns:
-        The path of the new table.
-
-    Raises:
-        InputError: the table does not have as many lines as that of the network, or the network was trained on other
-            pairs; torch is not installed.
-    """
-    import numpy as np
-
-    from rnnsmt.networks.options import need_torch
-
-    need_torch()
-    check_choice("device", device, DEVICES)
-    if Path(output).resolve() == Path(phrase_table).resolve():
-        raise InputError(f"{output}: is the phrase table itself; choose another output")
-
-    from rnnsmt.networks.devices import set_up_device
-    from rnnsmt.phrases.augmentation import augment_table
-    from rnnsmt.rnn.model import load_model_of
-    from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.phrase_scores import score_range
-
-    setup = set_up_device(device, 1)
-    pairs = Pairs.open(network.pairs)
-    model = load_model_of(pairs, network.model, setup)
-    with TemporaryDirectory() as scratch:
-        column = f"{scratch}/scores.npy"
-        np.save(column, score_range(model, pairs, 0, len(pairs), setup.device))
-        augment_table(str(phrase_table), [[column]], str(output))
-    return Path(output)
-
-
 def write_ini(
     output: str | Path,
     phrase_table: str | Path,
@@ -406,7 +318,7 @@ def write_ini(
         output: the ini.
         phrase_table, reordering_table, lm: files of the model; no reordering table: distance-based reordering only.
         lm_order: order of the language model.
-        scores: number of scores of the phrase table, 4, or 5 after ``augment``.
+        scores: number of scores of the phrase table, 4, or 5 with that of a network (``rnnsmt.phrases.augment``).
         cslm, nnjm: networks of ``train_cslm`` and ``train_nnjm``, used during the search.
         unknown: the probability that they assign to a word outside the shortlist: ``class``, p(UNK), as in the paper,
             or ``word``, p(UNK) divided by the number of such words in the training text.

@@ -9,12 +9,12 @@ from functools import cached_property
 from itertools import chain, islice, pairwise
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple, Self, overload
+from typing import NamedTuple, Self, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.base.arguments import Alignment, TextFiles
+from rnnsmt.base.arguments import Alignment, Alignments, TextFiles
 from rnnsmt.base.io import (
     InputError,
     atomic_binary,
@@ -243,6 +243,13 @@ def links_file(files: TextFiles, name: str, alignment: Alignment) -> str:
         ) from None
     write_links(files.directory / name, [packed])
     return str(files.directory / name)
+
+
+def links_files(files: TextFiles, name: str, alignments: Alignments) -> list[str]:
+    """Return the Pharaoh files of the alignments of one or more texts, as ``links_file``."""
+    if isinstance(alignments, (list, tuple)) and alignments and all(isinstance(one, Path) for one in alignments):
+        return [str(one) for one in alignments]
+    return [links_file(files, name, cast("Alignment", alignments))]
 
 
 def _clean_lines(path: str | Path) -> Iterator[bytes]:

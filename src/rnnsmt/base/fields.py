@@ -180,7 +180,7 @@ class Setting:
     def path(self) -> str:
         """Return the kind of path that the value is, or the items of a list are; empty: none."""
         items = get_args(self.annotation) if get_origin(self.annotation) in (list, tuple, Sequence) else ()
-        return self.field.path or (described(items[0])[1].path if items else "")
+        return self.field.path or (Setting.of(items[0]).path if items else "")
 
     def with_description(self, description: str) -> "Setting":
         """Return the setting with another description, unless it is empty."""

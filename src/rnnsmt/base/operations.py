@@ -271,9 +271,11 @@ def _as_in_python(message: str, settings: Mapping[str, Setting]) -> str:
 
 
 def _paths(value: Any, of_text: bool) -> Iterator[str | PathLike[str]]:
-    """Yield the paths of an argument: a path, or several; strings in the list of a text are sentences."""
+    """Yield the paths of an argument: a path, or lists of them; strings in the list of a text are sentences."""
     if isinstance(value, (str, PathLike)):
         if str(value) != STANDARD_STREAM:
             yield value
     elif isinstance(value, (list, tuple)):
-        yield from (item for item in value if isinstance(item, PathLike) or not of_text)
+        for item in value:
+            if isinstance(item, PathLike) or not of_text:
+                yield from _paths(item, of_text)
