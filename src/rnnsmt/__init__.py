@@ -11,17 +11,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rnnsmt import align as align
     from rnnsmt import analysis as analysis
     from rnnsmt import api as api
+    from rnnsmt import demo as demo
     from rnnsmt import lm as lm
+    from rnnsmt import phrases as phrases
     from rnnsmt import project as project
+    from rnnsmt import selection as selection
     from rnnsmt.translation.system import System
 
     load = System
 
 __version__ = "1.0.0"
 
-PACKAGES = ("analysis", "api", "lm", "project")
+PACKAGES = ("align", "analysis", "api", "demo", "lm", "phrases", "project", "selection")
 """Packages whose functions are for Python users; they are imported on first use."""
 
 

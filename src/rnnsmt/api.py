@@ -7,18 +7,29 @@ malformed, if an argument is out of range, or if parallel texts differ in length
 ``sys.stderr``; ``contextlib.redirect_stderr`` redirects them.
 
 >>> import rnnsmt
+>>> from rnnsmt.cli import main
 >>> from tempfile import mkdtemp
 >>> directory = Path(mkdtemp())
 >>> english = ["the house", "the sea", "a house", "a sea"] * 5
 >>> french = ["la maison", "la mer", "une maison", "une mer"] * 5
->>> alignment = align(english, french, aligner="fast_align")
+>>> directions = [
+...     rnnsmt.align.words(english, french, direction=direction, aligner="fast_align")
+...     for direction in ("forward", "reverse")
+... ]
+>>> alignment = rnnsmt.align.symmetrize(*directions)
 >>> alignment[0]
 [(0, 0), (1, 1)]
->>> tables = extract(english, french, alignment, directory)
+>>> lexical = rnnsmt.phrases.lexical(english, french, alignment, directory / "lex.e2f", directory / "lex.f2e")
+>>> pairs = rnnsmt.phrases.extract(english, french, alignment, directory / "pairs.parquet").path
+>>> table = rnnsmt.phrases.score(pairs, lexical.e2f, lexical.f2e, directory / "table.gz", smoothing="none").path
+>>> reordering = rnnsmt.phrases.reordering(pairs, directory / "reordering.gz").path
 >>> lm = rnnsmt.lm.estimate(french, directory / "lm.arpa.gz", order=2)
->>> network = train_rnn(tables.phrases, english, french, directory / "rnn", preset="demo", updates=3, hidden=8)
->>> augmented = augment(tables.phrases, network, directory / "augmented.gz")
->>> ini = write_ini(directory / "moses.ini", augmented, tables.reordering, lm.path, lm_order=2, scores=5)
+>>> network = train_rnn(table, english, french, directory / "rnn", preset="demo", updates=3, hidden=8)
+>>> scores = str(directory / "scores.npy")
+>>> main(["rnn", "score", "--pairs", str(network.pairs), "--model", str(network.model), "--output", scores])
+0
+>>> augmented = rnnsmt.phrases.augment([[scores]], directory / "augmented.gz", phrase_table=table).path
+>>> ini = write_ini(directory / "moses.ini", augmented, reordering, lm.path, lm_order=2, scores=5)
 >>> decode(ini, ["a house", ""])
 ['une maison', '']
 >>> tuned, bleu = tune(ini, ["the house a sea"], ["la maison une mer"], directory / "tuned.ini", iterations=1)
@@ -30,31 +41,19 @@ import signal
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rnnsmt.base.arguments import Text, TextFiles, sentences
+from rnnsmt.base.arguments import Alignment, Text, TextFiles, sentences
 from rnnsmt.base.io import InputError, check_output, check_output_directory
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
-from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Smoothing, Tuning, default_iterations
+from rnnsmt.config.sections import Lm, Rnn, Tuning, default_iterations
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
     from rnnsmt.networks.options import SomeSettings
     from rnnsmt.networks.settings import TrainingSettings
     from rnnsmt.networks.task import Task
-
-Links = list[list[tuple[int, int]]]
-"""Links (source word, target word), 0-based, of every sentence pair."""
-
-
-class TableFiles(NamedTuple):
-    """Files of ``extract``: phrase table, and reordering table ``wbe-msd-bidirectional-fe``, in Moses format."""
-
-    phrases: Path
-    reordering: Path
 
 
 class Network(NamedTuple):
@@ -67,21 +66,11 @@ class Network(NamedTuple):
 class _Files(TextFiles):
     """Files with the texts and alignments of a call."""
 
-    def of_links(self, alignment: "str | Path | Links") -> str:
+    def of_links(self, alignment: Alignment) -> str:
         """Return the file of an alignment; links are written to a temporary file."""
-        if isinstance(alignment, (str, PathLike)):
-            return str(alignment)
+        from rnnsmt.align.pharaoh import links_file
 
-        from rnnsmt.align.pharaoh import from_lists, write_links
-
-        try:
-            packed = from_lists(alignment)
-        except (TypeError, ValueError):
-            raise InputError(
-                "alignment: must be a path, or a list of links (source word, target word) for each sentence pair"
-            ) from None
-        write_links(str(self.directory / "alignment"), [packed])
-        return str(self.directory / "alignment")
+        return links_file(self, "alignment", alignment)
 
 
 def _directory(path: str | Path) -> Path:
@@ -97,90 +86,6 @@ def _check_seed(seed: int) -> None:
 
 def _check_threads(threads: int) -> None:
     check_integer("threads", threads, 1, MAX_THREADS)
-
-
-def align(
-    source: Text, target: Text, aligner: str = "model4", heuristic: str = Alignment.symmetrization, threads: int = 1
-) -> Links:
-    """Align the words of a parallel corpus in both directions, and combine both alignments.
-
-    Args:
-        source, target: parallel texts of S sentences.
-        aligner: ``model4`` (Brown et al. 1993), ``hmm`` (Vogel et al. 1996) or ``fast_align`` (Dyer et al. 2013).
-        heuristic: one of ``rnnsmt.align.HEURISTICS`` (Och and Ney 2003).
-        threads: number of threads; does not affect the links.
-
-    Returns:
-        The links of the S sentence pairs, sorted. ``" ".join(f"{i}-{j}" for i, j in links[0])`` is the first line of a
-        file in Pharaoh format.
-
-    Raises:
-        InputError: as ``read_bitext``; an argument is invalid.
-    """
-    from rnnsmt.align import DIRECTIONS, HEURISTICS
-    from rnnsmt.align.bitext import read_bitext
-    from rnnsmt.align.pharaoh import to_lists
-    from rnnsmt.align.symmetrization import symmetrize_links
-    from rnnsmt.align.training import ALIGNERS
-    from rnnsmt.align.training import align as align_words
-
-    check_choice("aligner", aligner, ALIGNERS)
-    check_choice("heuristic", heuristic, HEURISTICS)
-    _check_threads(threads)
-    with _Files() as files:
-        bitext = read_bitext(files.of("source", source), files.of("target", target))
-    forward, reverse = (align_words(bitext, aligner, direction, threads) for direction in DIRECTIONS)
-    return [
-        links
-        for blocks in zip(forward, reverse, strict=True)
-        for links in to_lists(symmetrize_links(*blocks, heuristic))
-    ]
-
-
-def extract(
-    source: Text,
-    target: Text,
-    alignment: str | Path | Links,
-    output_dir: str | Path,
-    max_length: int = Phrases.max_length,
-    smoothing: str = "none",
-    threads: int = 1,
-) -> TableFiles:
-    """Extract phrase pairs, and write phrase table and reordering table (Koehn, Och and Marcu 2003; Koehn et al. 2005).
-
-    Args:
-        source, target: parallel texts.
-        alignment: links of each sentence pair, or a file in Pharaoh format.
-        output_dir: directory of the tables, created if it does not exist.
-        max_length: maximum number of words of a phrase, 1 to 8.
-        smoothing: smoothing of the phrase probabilities: ``none`` or ``kneser-ney`` (Foster et al. 2006).
-        threads: number of threads.
-
-    Returns:
-        The files. The scores of the phrase table are p(f|e), lex(f|e), p(e|f) and lex(e|f): f is the source phrase, e
-        the target phrase.
-
-    Raises:
-        InputError: a link or an argument is out of range, or no phrase pair can be extracted.
-    """
-    from rnnsmt.config.paths import PHRASE_TABLE, REORDERING_TABLE
-    from rnnsmt.phrases.extraction import extract_phrases
-    from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
-    from rnnsmt.phrases.phrase_table import score_phrases, write_reordering_table
-
-    check_integer("max_length", max_length, 1, 8)
-    check_choice("smoothing", smoothing, get_args(Smoothing))
-    _check_threads(threads)
-    directory = _directory(output_dir)
-    tables = TableFiles(directory / PHRASE_TABLE, directory / REORDERING_TABLE)
-    with _Files() as files:
-        e2f, f2e, pairs = (str(files.directory / name) for name in ("lex.e2f", "lex.f2e", "extract.parquet"))
-        texts = [files.of("source", source)], [files.of("target", target)], [files.of_links(alignment)]
-        write_lexical_tables(count_lexical(*texts)[0], e2f, f2e)
-        extract_phrases(*texts, pairs, max_length, threads)
-        score_phrases(pairs, e2f, f2e, str(tables.phrases), threads, smoothing=smoothing)
-        write_reordering_table(pairs, str(tables.reordering), threads=threads)
-    return tables
 
 
 def train_rnn(
@@ -283,7 +188,7 @@ def train_cslm(
 def train_nnjm(
     source: Text,
     target: Text,
-    alignment: str | Path | Links,
+    alignment: Alignment,
     output_dir: str | Path,
     preset: str = "small",
     vocab_size: int = Rnn.vocab_size,
@@ -299,7 +204,7 @@ def train_nnjm(
 
     Args:
         source, target: S tokenised sentences each.
-        alignment: the links, as returned by ``align``, or a file in Pharaoh format.
+        alignment: the links, as returned by ``rnnsmt.align.symmetrize``, or a file in Pharaoh format.
         output_dir: directory of the network (``nnjm.safetensors``), its learning curve, checkpoints and examples.
         preset: key of ``rnnsmt.nnjm.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
         vocab_size: size of the shortlist of each side, including UNK and id 0.
@@ -396,47 +301,6 @@ def _train(
     return model
 
 
-def augment(phrase_table: str | Path, network: Network, output: str | Path, device: str = "auto") -> Path:
-    """Add p(target | source) by a network as the last score of a phrase table (Cho et al. 2014, section 3.1).
-
-    Args:
-        phrase_table: the table that the network was trained on.
-        network: result of ``train_rnn``; for files of an earlier session, ``Network(model, pairs)``.
-        output: the table with the additional score.
-        device: ``auto``, ``cpu`` or ``cuda``.
-
-    Returns:
-        The path of the new table.
-
-    Raises:
-        InputError: the table does not have as many lines as that of the network, or the network was trained on other
-            pairs; torch is not installed.
-    """
-    import numpy as np
-
-    from rnnsmt.networks.options import need_torch
-
-    need_torch()
-    check_choice("device", device, DEVICES)
-    if Path(output).resolve() == Path(phrase_table).resolve():
-        raise InputError(f"{output}: is the phrase table itself; choose another output")
-
-    from rnnsmt.networks.devices import set_up_device
-    from rnnsmt.phrases.augmentation import augment_table
-    from rnnsmt.rnn.model import load_model_of
-    from rnnsmt.rnn.pairs import Pairs
-    from rnnsmt.rnn.phrase_scores import score_range
-
-    setup = set_up_device(device, 1)
-    pairs = Pairs.open(network.pairs)
-    model = load_model_of(pairs, network.model, setup)
-    with TemporaryDirectory() as scratch:
-        column = f"{scratch}/scores.npy"
-        np.save(column, score_range(model, pairs, 0, len(pairs), setup.device))
-        augment_table(str(phrase_table), [[column]], str(output))
-    return Path(output)
-
-
 def write_ini(
     output: str | Path,
     phrase_table: str | Path,
@@ -454,7 +318,7 @@ def write_ini(
         output: the ini.
         phrase_table, reordering_table, lm: files of the model; no reordering table: distance-based reordering only.
         lm_order: order of the language model.
-        scores: number of scores of the phrase table, 4, or 5 after ``augment``.
+        scores: number of scores of the phrase table, 4, or 5 with that of a network (``rnnsmt.phrases.augment``).
         cslm, nnjm: networks of ``train_cslm`` and ``train_nnjm``, used during the search.
         unknown: the probability that they assign to a word outside the shortlist: ``class``, p(UNK), as in the paper,
             or ``word``, p(UNK) divided by the number of such words in the training text.

@@ -46,9 +46,6 @@ PACKAGES: dict[str, str] = {
 }
 
 STAGES: dict[str, dict[str, Stage]] = {
-    "demo": {
-        "make": Stage(5, "write the English-French demo corpus"),
-    },
     "corpus": {
         "fetch": Stage(1, "download a corpus file and check its SHA-256"),
         "unpack": Stage(1, "extract one file from a tar or zip archive"),
@@ -61,24 +58,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "train-truecaser": Stage(1, "train a truecasing model"),
         "truecase": Stage(1, "apply a truecasing model"),
         "detokenize": Stage(3, "detruecase and detokenise a text"),
-    },
-    "selection": {
-        "models": Stage(1, "train the in-domain and general language models"),
-        "score": Stage(1, "compute the cross-entropy difference of every line"),
-        "select": Stage(1, "select the lines with the lowest scores"),
-    },
-    "align": {
-        "words": Stage(3, "align the words of a parallel corpus in one direction"),
-        "check": Stage(1, "check a word alignment from another program against its text"),
-        "symmetrize": Stage(1, "combine the alignments of both directions"),
-    },
-    "phrases": {
-        "lexical": Stage(1, "compute lexical translation probabilities"),
-        "extract": Stage(5, "extract phrase pairs consistent with a word alignment"),
-        "score": Stage(4, "compute the phrase table"),
-        "reordering": Stage(2, "compute the lexicalised reordering table"),
-        "filter": Stage(1, "filter the phrase and reordering tables for given input texts"),
-        "augment": Stage(1, "add scores to a phrase table, and to the moses.ini of its model"),
     },
     "rnn": {
         "describe": Stage(1, "print the sizes and the number of parameters of a network"),

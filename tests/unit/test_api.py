@@ -40,8 +40,6 @@ def test_mistakes_are_input_errors(tmp_path):
         api.evaluate(["a\nb"], ["a b"])
     with pytest.raises(InputError, match="one reference"):
         api.evaluate(["a"])
-    with pytest.raises(InputError, match="fast_align"):
-        api.align(["a"], ["b"], aligner="giza")
     with pytest.raises(InputError, match="nonsense"):
         api.train_rnn("table", ["a"], ["b"], tmp_path, nonsense=1)
     with pytest.raises(InputError, match="no such file"):
@@ -77,18 +75,11 @@ def test_what_is_not_a_text(text, message):
 def test_messages_name_the_arguments():
     with pytest.raises(InputError, match=r"^reference 1 ends after line 1, but hypothesis has more lines"):
         api.evaluate(["a", "b"], ["a"])
-    with pytest.raises(InputError, match=r"^source is empty"):
-        api.align([], [], aligner="fast_align")
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda path: api.align(["a"], ["b"], threads=0), "threads 0: must be an integer from 1 to 1024"),
-        (lambda path: api.extract(["a"], ["b"], [[(0, 0)]], path, max_length=9), "max_length 9: must be an integer"),
-        (lambda path: api.extract(["a"], ["b"], [[(0, 0)]], path, smoothing="kn"), "smoothing 'kn': must be one of"),
-        (lambda path: api.extract(["a"], ["b"], ["0-0"], path), "alignment: must be a path, or a list of links"),
-        (lambda path: api.extract(["a"], ["b"], [[(0, 0)]], __file__), "is a file, not a directory"),
         (lambda path: api.train_rnn("table", ["a"], ["b"], path, device="gpu"), "device 'gpu': must be one of"),
         (lambda path: api.train_rnn("table", ["a"], ["b"], path, seed=-1), "seed -1: must be an integer"),
         (
@@ -103,7 +94,6 @@ def test_messages_name_the_arguments():
             lambda path: api.train_rnn("table", ["a"], ["b"], path, vocab_size=2),
             "vocab_size 2: must be an integer from 3",
         ),
-        (lambda path: api.augment("table", api.Network(path, path), "./table"), "table: is the phrase table itself"),
         (lambda path: api.tune("ini", ["a"], ["b"], path / "ini", iterations=0), "iterations 0: must be"),
         (lambda path: api.tune("ini", ["a"], ["b"], path), "is a directory"),
     ],
@@ -111,6 +101,15 @@ def test_messages_name_the_arguments():
 def test_arguments_out_of_range(tmp_path, call, message):
     with pytest.raises(InputError, match=message):
         call(tmp_path)
+
+
+def tables_of(source: list[str], target: list[str], directory: Path) -> tuple[Path, Path]:
+    """Write phrase table and reordering table of pairs of two words, which are aligned monotonically."""
+    text = source, target, [[(0, 0), (1, 1)]] * len(source)
+    lexical = rnnsmt.phrases.lexical(*text, directory / "lex.e2f", directory / "lex.f2e")
+    pairs = rnnsmt.phrases.extract(*text, directory / "pairs.parquet").path
+    table = rnnsmt.phrases.score(pairs, lexical.e2f, lexical.f2e, directory / "table.gz", smoothing="none").path
+    return table, rnnsmt.phrases.reordering(pairs, directory / "reordering.gz").path
 
 
 @pytest.fixture
@@ -128,7 +127,7 @@ def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
         ["the house", "the sea", "a house", "a sea"] * 5,
         ["la maison", "la mer", "une maison", "une mer"] * 5,
     )
-    table = api.extract(source, target, [[(0, 0), (1, 1)]] * 20, tmp_path).phrases
+    table, _ = tables_of(source, target, tmp_path)
     arguments = (table, source, target, tmp_path / "rnn", "demo")
     step, resumed = Training.step, []
 
@@ -150,7 +149,7 @@ def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
 
 def test_trains_outside_of_the_main_thread(tmp_path):
     source, target = ["the house", "the sea"] * 9, ["la maison", "la mer"] * 9
-    table = api.extract(source, target, [[(0, 0), (1, 1)]] * 18, tmp_path).phrases
+    table, _ = tables_of(source, target, tmp_path)
     with ThreadPoolExecutor(1) as threads:
         call = threads.submit(api.train_rnn, table, source, target, tmp_path / "rnn", "demo", updates=1, hidden=8)
         assert call.result().model.exists()
@@ -160,11 +159,11 @@ def test_networks_of_the_search(tmp_path):
     """Networks equal those of the commands, and both are features of the search."""
     source, target = ["the house", "the sea", "a house"] * 9, ["la maison", "la mer", "une maison"] * 9
     links = [[(0, 0), (1, 1)]] * 27
-    tables = api.extract(source, target, links, tmp_path)
+    table, reordering = tables_of(source, target, tmp_path)
     lm = rnnsmt.lm.estimate(target, tmp_path / "lm.arpa.gz", order=2).path
     cslm = api.train_cslm(target, tmp_path / "cslm", "demo", vocab_size=10, epochs=1, hidden_1=8)
     nnjm = api.train_nnjm(source, target, links, tmp_path / "nnjm", "demo", vocab_size=10, epochs=1, hidden_1=8)
-    ini = api.write_ini(tmp_path / "moses.ini", tables.phrases, tables.reordering, lm, 2, cslm=cslm, nnjm=nnjm)
+    ini = api.write_ini(tmp_path / "moses.ini", table, reordering, lm, 2, cslm=cslm, nnjm=nnjm)
     assert "CSLM name=CSLM0 " in ini.read_text() and "NNJM name=NNJM0 " in ini.read_text()
     assert len(api.decode(ini, ["the house", "a sea"])) == 2
 
@@ -180,13 +179,13 @@ def test_networks_of_the_search(tmp_path):
 
 
 def test_names_of_the_package():
-    assert {"api", "lm", "load"} <= set(dir(rnnsmt))
+    assert {*rnnsmt.PACKAGES, "load"} <= set(dir(rnnsmt))
 
 
 def test_is_loaded_on_first_use():
     code = (
         "import sys, rnnsmt; assert 'numpy' not in sys.modules and 'rnnsmt.api' not in sys.modules; "
-        "rnnsmt.api.align; assert 'numba' not in sys.modules and 'torch' not in sys.modules"
+        "rnnsmt.api.tune, rnnsmt.align.words; assert 'numba' not in sys.modules and 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -206,7 +205,8 @@ def test_types_for_the_callers_checker(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         'import rnnsmt\ntext: str = rnnsmt.load("dir").translate("a")\n'
-        'links: rnnsmt.api.Links = rnnsmt.api.align(iter(["a"]), ["b"])\n'
+        'links = rnnsmt.align.words(iter(["a"]), ["b"], direction="forward")\n'
+        "first: list[tuple[int, int]] = rnnsmt.align.symmetrize(links, [[(0, 0)]])[0]\n"
         'order: object = rnnsmt.lm.estimate(iter(["a"]), "lm", prune=[0, 1]).figures["lines"]\n'
     )
     source = Path(rnnsmt.__file__).parents[1]

@@ -50,6 +50,22 @@ InputFiles = Annotated[
     Field(metavar="FILE", path="input", expected="a path or a list of paths", several=True),
 ]
 """One or more files; see ``each``."""
+Alignment = Annotated[
+    str | Path | Iterable[Sequence[tuple[int, int]]],
+    Field(metavar="FILE", path="input", expected="a path or a list of links for each sentence pair"),
+]
+"""A word alignment in Pharaoh format; in Python, also the links (source word, target word) of every sentence pair."""
+
+Alignments = Annotated[
+    str | Path | Iterable[Sequence[tuple[int, int]]] | Sequence[Path],
+    Field(
+        metavar="FILE",
+        path="input",
+        expected="a path, a list of Path objects or a list of links for each sentence pair",
+        several=True,
+    ),
+]
+"""One or more files with the alignments of as many texts; in Python, also the links of the only text."""
 
 Threads = Annotated[int, Field("number of threads; does not affect the result", ge=1, le=MAX_THREADS)]
 THREADS: Final = 1
