@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rnnsmt import api as api
+    from rnnsmt import cslm as cslm
     from rnnsmt import lm as lm
+    from rnnsmt import nnjm as nnjm
+    from rnnsmt import rnn as rnn
+    from rnnsmt import seq2seq as seq2seq
     from rnnsmt.translation.system import System
 
     load = System
 
 __version__ = "1.0.0"
 
-PACKAGES = ("api", "lm")
+PACKAGES = ("api", "cslm", "lm", "nnjm", "rnn", "seq2seq")
 """Packages whose functions are for Python users; they are imported on first use."""
 
 

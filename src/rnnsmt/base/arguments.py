@@ -8,13 +8,14 @@ from os import PathLike
 from os.path import isfile
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Final, Self, cast
+from typing import Annotated, Any, Final, Self, cast
 
 from rnnsmt.base.fields import Field
 from rnnsmt.base.io import InputError, read_lines, write_lines
 from rnnsmt.base.options import MAX_SEED, MAX_THREADS
 
 InputFile = Annotated[str | Path, Field(metavar="FILE", path="input", expected="a path")]
+InputDirectory = Annotated[str | Path, Field(metavar="DIR", path="input", expected="a path")]
 OutputFile = Annotated[str | Path, Field(metavar="FILE", path="output", expected="a path")]
 OutputDirectory = Annotated[str | Path, Field(metavar="DIR", path="directory", expected="a path")]
 
@@ -32,6 +33,41 @@ Texts = Annotated[
     Field(metavar="FILE", path="input", expected="a path, a list of Path objects or a list of sentences", several=True),
 ]
 """One or more files that are read as one text; in Python, several files are ``Path`` objects, strings sentences."""
+
+SeveralTexts = Annotated[
+    str | Path | Sequence[Path] | Iterable[str | Iterable[str]],
+    Field(
+        metavar="FILE",
+        path="input",
+        expected="a path, a list of Path objects, or one or several lists of sentences",
+        several=True,
+    ),
+]
+"""One or more texts, each with one sentence per line, such as the references of a text; in Python, several texts are
+``Path`` objects or lists of sentences, and the strings of a list are the sentences of one text."""
+
+InputFiles = Annotated[
+    str | Path | Sequence[str | Path],
+    Field(metavar="FILE", path="input", expected="a path or a list of paths", several=True),
+]
+"""One or more files; see ``each``."""
+
+OutputFiles = Annotated[
+    str | Path | Sequence[str | Path],
+    Field(metavar="FILE", path="output", expected="a path or a list of paths", several=True),
+]
+
+OptionalOutputs = Annotated[OutputFiles | None, Field(required=True)]
+"""Outputs that a Python caller may omit, because the function returns their content; the command requires them."""
+
+ModelDirs = Annotated[
+    InputFiles | None,
+    Field(
+        "directory, e.g. of filtered tables, in which model files are looked up by base name before the paths in "
+        "moses.ini are used; one, or one for each ini",
+        metavar="DIR",
+    ),
+]
 
 Threads = Annotated[int, Field("number of threads; does not affect the result", ge=1, le=MAX_THREADS)]
 THREADS: Final = 1
@@ -54,6 +90,13 @@ SAVE_EVERY: Final = 300.0
 TimeLimit = Annotated[
     float, Field("save a checkpoint and exit with status 75 before this time limit", gt=0, metavar="SECONDS")
 ]
+
+
+def each(value: Any) -> list[Any]:
+    """Return the values of an argument that is one value, a list of values, or None."""
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    return [] if value is None else [value]
 
 
 class TextFiles:
@@ -85,6 +128,15 @@ class TextFiles:
             if all(isinstance(text, str) and isfile(text) for text in texts):  # noqa: PTH113 - Path raises OSError for long texts
                 raise InputError(f"{name}: strings of a list are sentences; for files, use Path objects")
         return [self.of(name, cast("Text", texts))]
+
+    def each_of(self, name: str, texts: SeveralTexts) -> list[str]:
+        """Return the files of one or more texts; those of lists of sentences are called ``input 1``, ``input 2``."""
+        if isinstance(texts, (str, PathLike)) or not isinstance(texts, Iterable):
+            return [self.of(name, texts)]
+        items = list(texts)
+        if not items or any(isinstance(text, (str, PathLike)) for text in items):
+            return self.all_of(name, cast("Texts", items))
+        return [self.of(f"{name} {number}", text) for number, text in enumerate(items, 1)]
 
     def __enter__(self) -> Self:
         return self

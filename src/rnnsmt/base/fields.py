@@ -11,33 +11,26 @@ import dataclasses
 import functools
 import operator
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from math import isfinite
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
     Literal,
+    NamedTuple,
     Protocol,
-    TypeVar,
     Union,
     get_args,
     get_origin,
     get_type_hints,
 )
 
-from rnnsmt.base.io import InputError
 from rnnsmt.base.options import MAX_INT, option
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
-
-Settings = TypeVar("Settings")
 
 _BOUNDS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "ge": ("at least", operator.ge),
@@ -76,7 +69,9 @@ class Field:
         expected: what the value must be, for messages, if the types alone do not say it.
         check: function that raises ``ValueError`` for a wrong value.
         path: whether the value is a path: ``input``, ``output`` (a file) or ``directory`` (of outputs).
-        several: whether the option takes several values, of which the function gets the list of paths.
+        several: whether the option takes several values, of which the function gets the list: that of the ``Sequence``
+            among the alternatives of the type.
+        repeated: whether the option of several values may be repeated: ``--model A --model B`` is ``--model A B``.
         required: whether the command requires the option although the function has a default.
         group: several options of a command that make one value, for example the settings of a network.
     """
@@ -96,6 +91,7 @@ class Field:
     check: Callable[[Any], object] | None = None
     path: Literal["", "input", "output", "directory"] = ""
     several: bool = False
+    repeated: bool = False
     required: bool = False
     group: "Group | None" = None
 
@@ -182,6 +178,11 @@ class Setting:
         items = get_args(self.annotation) if get_origin(self.annotation) in (list, tuple, Sequence) else ()
         return self.field.path or (described(items[0])[1].path if items else "")
 
+    @property
+    def is_text(self) -> bool:
+        """Return whether the value may be a list of sentences, in which strings are no paths."""
+        return any(get_origin(part) is Iterable for part in get_args(self.annotation))
+
     def with_description(self, description: str) -> "Setting":
         """Return the setting with another description, unless it is empty."""
         return dataclasses.replace(self, field=Field(description).over(self.field))
@@ -220,7 +221,7 @@ def valid(annotation: Any, value: Any, text: bool = False) -> Any:
     Args:
         annotation: a number, string, path, ``Literal``, list, tuple or iterable, or alternatives of them, with fields.
         value: the value; an iterable is not read.
-        text: whether strings are the text of numbers.
+        text: whether strings are the text of numbers and paths.
 
     Raises:
         ValueError: the value is refused, as a message such as ``must be at least 2``.
@@ -290,6 +291,8 @@ def _scalar(kind: Any, value: Any, text: bool) -> Any:
         if not isfinite(number):
             raise ValueError("must be a finite number")
         return number
+    if kind is Path and text:
+        return Path(value)
     if kind is Any or (
         isinstance(kind, type) and isinstance(value, kind) and not isinstance(value, (bytes, bytearray))
     ):
@@ -331,7 +334,7 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
     """
     kind, field = setting.annotation, setting.field
     names = [option(name)]
-    rest: dict[str, Any] = {"default": None if setting.required else setting.default}
+    rest: dict[str, Any] = {"default": None if setting.required or field.required else setting.default}
     origin, parts = get_origin(kind), get_args(kind)
     if kind is bool:
         rest["action"] = "store_false" if setting.default else "store_true"
@@ -340,8 +343,10 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
     elif origin is Literal:
         rest["choices"] = parts
     elif field.several:
-        rest |= {"nargs": "+", "type": Path, "metavar": field.metavar}
-    elif origin in (list, tuple, Sequence):
+        item = next(get_args(part)[0] for part in parts if get_origin(part) is Sequence)
+        rest |= {"nargs": "+", "type": _parser(item), "metavar": field.metavar or _metavar(item)}
+        rest["action"] = "extend" if field.repeated else "store"
+    elif origin in (list, tuple, Sequence) and field.parse is None:
         item = parts[0]
         rest["nargs"] = "+" if origin is not tuple or parts[-1] is ... else len(parts)
         if get_origin(described(item)[0]) in (list, Sequence):
@@ -413,18 +418,30 @@ def message(error: Mapping[str, Any]) -> str:
     return f"must be {kind}" if kind else str(error["msg"])
 
 
-def checked(owner: type[Settings], values: Mapping[str, Any]) -> Settings:
-    """Return settings with these values, converted to the types of the fields, of a dataclass of pydantic."""
-    from pydantic import ValidationError
+class Mistake(NamedTuple):
+    """A wrong value: its name (empty: of values that cannot be combined), what is wrong with it, and the value."""
 
-    try:
-        return owner(**values)
-    except ValidationError as error:
-        name, text, value = next(mistakes(error))
-        raise InputError(f"{option(name)} {value}: {text}" if name else text) from None
+    name: str
+    text: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        """Return the message of a command."""
+        return f"{option(self.name)} {self.value}: {self.text}" if self.name else self.text
 
 
-def mistakes(error: "ValidationError") -> Iterator[tuple[str, str, Any]]:
-    """Yield name, message and value of every wrong value; the name is empty for values that cannot be combined."""
-    for wrong in error.errors():
-        yield str(wrong["loc"][0]) if wrong["loc"] else "", message(wrong), wrong["input"]
+def checked(owner: type, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Mistake]]:
+    """Return values with the types of the fields of a dataclass, and those values that are unknown or refused.
+
+    Strings may be the text of numbers, because Snakemake leaves numbers inside maps of ``--config`` as text.
+    """
+    declared, accepted, mistakes = fields_of(owner), {}, []
+    for name, value in values.items():
+        if name not in declared:
+            mistakes.append(Mistake(name, "unknown setting", value))
+            continue
+        try:
+            accepted[name] = declared[name].valid(value, text=isinstance(value, str))
+        except ValueError as error:
+            mistakes.append(Mistake(name, str(error), value))
+    return accepted, mistakes

@@ -1,4 +1,4 @@
-"""The stages on the command line: prepare, train, translate, score, rescore."""
+"""The operations prepare, train, translate and rescore."""
 
 import gzip
 import json
@@ -16,9 +16,11 @@ from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
 from rnnsmt.networks.training import Training, learning_rate  # noqa: E402
+from rnnsmt.seq2seq.model import load_ensemble  # noqa: E402
 from rnnsmt.seq2seq.sentences import SentencePairs  # noqa: E402
 from rnnsmt.seq2seq.settings import DEMO, PAPER  # noqa: E402
 from rnnsmt.seq2seq.training import SentenceBatches, Seq2SeqTask  # noqa: E402
+from rnnsmt.seq2seq.translation_scores import Scorer  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -178,7 +180,7 @@ def test_the_learning_rate_of_the_paper_is_halved_every_half_epoch_after_the_fif
     assert rates == [0.7, 0.7, 0.35, 0.35, 0.175, 0.7 / 32, 0.7 / 32]
 
 
-def test_lists_and_lines_score_alike(prepared: Path, text: Path) -> None:
+def test_translations_of_a_list_score_as_alone(prepared: Path, text: Path) -> None:
     if not (prepared / "small.safetensors").exists():
         assert run_train(prepared, "small") == 0
     (text / "nbest").write_text(
@@ -188,11 +190,13 @@ def test_lists_and_lines_score_alike(prepared: Path, text: Path) -> None:
     model = f"--model {prepared}/small.safetensors {prepared}/small.safetensors --source {text}/source"
     assert main(f"seq2seq rescore {model} --nbest {text}/nbest --output {text}/rescored".split()) == 0
     found = [line.split("LSTM0= ")[1].split()[0] for line in (text / "rescored").read_text().splitlines()]
-    (text / "s").write_text("a b\na b\nc\n")
-    (text / "t").write_text("u v\nu v y\nw x\n")
-    lines = f"--model {prepared}/small.safetensors --source {text}/s --target {text}/t --output {text}/scores"
-    assert main(f"seq2seq score {lines}".split()) == 0
-    expected = [float(line) for line in (text / "scores").read_text().splitlines()]
+    network = load_ensemble([f"{prepared}/small.safetensors"], CPU.device)[0]
+    alone = [("a b", "u v"), ("a b", "u v y"), ("c", "w x")]
+    ids = [
+        [side.ids(text.split(), eos=True) for side, text in zip((network.source, network.target), pair, strict=True)]
+        for pair in alone
+    ]
+    expected = [Scorer([network]).score([source], [[target]])[0][0] for source, target in ids]
     assert [float(value) for value in found] == pytest.approx(expected, abs=1e-4)
 
 
