@@ -209,7 +209,8 @@ def test_types_for_the_callers_checker(tmp_path):
     program.write_text(
         'import rnnsmt\ntext: str = rnnsmt.load("dir").translate("a")\n'
         'links: rnnsmt.api.Links = rnnsmt.api.align(iter(["a"]), ["b"])\n'
-        'path: object = rnnsmt.rnn.train("d", "m", "h", "c", settings=rnnsmt.rnn.RnnSettings.preset("demo", epochs=2)).path\n'
+        'settings = rnnsmt.rnn.RnnSettings.preset("demo", epochs=2)\n'
+        'path: object = rnnsmt.rnn.train("pairs", "model", "history", "checkpoint", settings=settings).path\n'
         'order: object = rnnsmt.lm.estimate(iter(["a"]), "lm", prune=[0, 1]).figures["lines"]\n'
     )
     source = Path(rnnsmt.__file__).parents[1]

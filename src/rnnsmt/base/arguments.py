@@ -136,7 +136,7 @@ class TextFiles:
         items = list(texts)
         if not items or any(isinstance(text, (str, PathLike)) for text in items):
             return self.all_of(name, cast("Texts", items))
-        return [self.of(f"{name} {number}", text) for number, text in enumerate(items, 1)]
+        return [self.of(f"{name} {number}", cast("Text", text)) for number, text in enumerate(items, 1)]
 
     def __enter__(self) -> Self:
         return self

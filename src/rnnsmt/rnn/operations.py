@@ -286,7 +286,7 @@ def _column(output: str | Path | None, batches: "Iterable[NDArray[np.number]]") 
     with growing_array(output, np.float32) as out:
         for batch in batches:
             out.append(batch)
-    return np.load(output, mmap_mode="r")  # type: ignore[no-any-return]
+    return np.load(output, mmap_mode="r")
 
 
 @operation(version=1)
