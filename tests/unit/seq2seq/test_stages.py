@@ -11,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import rnnsmt  # noqa: E402
 from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
@@ -314,6 +315,12 @@ def test_texts_of_several_runs(lists: Path, prepared: Path, capsys: pytest.Captu
     assert (lists / "1.two").read_bytes() == (lists / "3.two").read_bytes()
     assert main(f"seq2seq translate {other} {texts} {lists}/two.alone {lists}/more.alone".split()) == 0
     assert (lists / "2.two").read_bytes() == (lists / "two.alone").read_bytes()
+    models = [[prepared / "other.safetensors"]]
+    found = rnnsmt.seq2seq.translate(models, [["a b", "c"], ["d a"]], [lists / "a", lists / "b"], beam=3)
+    assert [(lists / name).read_bytes() for name in "ab"] == [
+        (lists / f"2.{name}").read_bytes() for name in ("two", "more")
+    ]
+    assert found[0] == (lists / "a").read_text().splitlines() and found.figures["sentences"] == 3
     report = json.loads((lists / "2.two.json").read_text())
     assert (report["sentences"], report["words"], report["unknown_words"]) == (2, 3, 0)
     assert main(f"seq2seq translate {small} {other} {texts} {lists}/two.alone".split()) == 2
