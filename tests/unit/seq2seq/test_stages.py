@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +53,12 @@ def prepared(text: Path) -> Path:
     return text / "ids"
 
 
+def with_change(options: str, change: str) -> list[str]:
+    """Return the words of options, some of them with other values."""
+    found = dict(re.findall(r"(--\S+) (.*?)(?= --|$)", f"{options} {change}"))
+    return " ".join(f"{name} {values}" for name, values in found.items()).split()
+
+
 def run_train(prepared: Path, name: str, *more: str) -> int:
     stem = f"{prepared}/{name}"
     outputs = f"--output-model {stem}.safetensors --output-history {stem}.json --checkpoint-dir {stem}"
@@ -88,8 +95,8 @@ def test_long_and_empty_sentences_are_left_out_and_counted(tmp_path: Path) -> No
 def test_bad_input_of_prepare(text: Path, capsys: pytest.CaptureFixture[str], change: str, said: str) -> None:
     (text / "short").write_text("a\n")
     files = f"--source {text}/train.s --target {text}/train.t.gz --output-dir {text}/refused"
-    command = f"seq2seq prepare {files} --source-vocab-size 8 --target-vocab-size 9 {change.format(text)}"
-    assert main(command.split()) == 2
+    options = with_change(f"{files} --source-vocab-size 8 --target-vocab-size 9", change.format(text))
+    assert main(["seq2seq", "prepare", *options]) == 2
     assert said in capsys.readouterr().err
     assert not (text / "refused/sentences.json").exists()
 
@@ -298,7 +305,7 @@ def test_bad_input_of_several_lists(
     (lists / "unsorted").write_text("1 ||| u ||| LM0= -3 ||| -1\n0 ||| u ||| LM0= -3 ||| -1\n")
     model, files = f"--model {prepared}/small.safetensors", f"--nbest {lists}/one.nbest --output {lists}/a"
     files = f"{model} --source {lists}/two.sentences {files}"
-    assert main(f"seq2seq rescore {files} {change.format(lists)}".split()) == 2
+    assert main(["seq2seq", "rescore", *with_change(files, change.format(lists))]) == 2
     assert said in capsys.readouterr().err
 
 
