@@ -73,6 +73,11 @@ class Demo:
     scale: DemoScale = 1.0
 
 
+SentenceLength = Annotated[
+    int, Field(ge=1, description="maximum number of words of a sentence; longer training pairs are rejected")
+]
+
+
 @section
 class Preprocessing:
     """Preprocessing. For corpora that are already tokenised, set normalize, tokenize and truecase to false."""
@@ -82,9 +87,7 @@ class Preprocessing:
     escape: Annotated[bool, Field(description="escape Moses' special characters: &apos; &quot; &#124; ...")] = True
     lowercase: Annotated[bool, Field(description="lowercase all text")] = False
     truecase: Annotated[bool, Field(description="truecase with the Moses method")] = True
-    max_length: Annotated[
-        int, Field(ge=1, description="maximum number of words of a sentence; longer training pairs are rejected")
-    ] = 80
+    max_length: SentenceLength = 80
     max_ratio: Annotated[
         float,
         Field(
@@ -241,6 +244,9 @@ class Nnjm:
     unknown: Unknown = "word"
 
 
+Beam = Annotated[int, Field(ge=1, description="beam size")]
+
+
 @section
 class Lstms:
     """LSTM encoder-decoders that translate sentences (Sutskever et al. 2014), trained if a system uses them."""
@@ -252,7 +258,7 @@ class Lstms:
     ] = field(default_factory=lambda: {"lstm": {}, "lstm_forward": {"source_order": "forward"}})
     source_vocab_size: VocabSize = 15_000
     target_vocab_size: VocabSize = 15_000
-    beam: Annotated[int, Field(ge=1, description="beam size")] = 12
+    beam: Beam = 12
     nbest: Annotated[int, auto("length of the n-best lists to rescore", demo=100, ge=2)] = 1000
     sentences: Annotated[
         str | None,

@@ -4,8 +4,7 @@ The translations of a sentence form a prefix tree (trie) of words. The encoder r
 proceeds from the root to the leaves, all nodes of one depth together, so every distinct prefix is computed once.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -82,14 +81,3 @@ def scores_of_block(scorer: Scorer, sources: Sequence[str], block: Block) -> lis
     lists = [[network.target.ids(split(text), eos=True) for text in texts] for _, texts in block]
     scores: list[float] = np.concatenate(scorer.score(ids, lists)).tolist()
     return scores
-
-
-def line_scores(scorer: Scorer, lines: Iterable[tuple[str, ...]]) -> Iterator[float]:
-    """Yield ln p of target lines given source lines, including EOS, not length-normalised. lines: (source, target)."""
-    stream = iter(lines)
-    network = scorer.ensemble[0]
-    while block := list(islice(stream, NODES)):
-        sources = [network.source.ids(split(source), eos=True) for source, _ in block]
-        targets = [[network.target.ids(split(target), eos=True)] for _, target in block]
-        for scores in scorer.score(sources, targets):
-            yield from scores.tolist()
