@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rnnsmt import api as api
     from rnnsmt import lm as lm
+    from rnnsmt import tuning as tuning
     from rnnsmt.translation.system import System
 
     load = System
 
 __version__ = "1.0.0"
 
-PACKAGES = ("api", "lm")
+PACKAGES = ("api", "lm", "tuning")
 """Packages whose functions are for Python users; they are imported on first use."""
 
 

@@ -21,7 +21,9 @@ malformed, if an argument is out of range, or if parallel texts differ in length
 >>> ini = write_ini(directory / "moses.ini", augmented, tables.reordering, lm.path, lm_order=2, scores=5)
 >>> decode(ini, ["a house", ""])
 ['une maison', '']
->>> tuned, bleu = tune(ini, ["the house a sea"], ["la maison une mer"], directory / "tuned.ini", iterations=1)
+>>> [tuned] = rnnsmt.tuning.tune(ini, ["the house a sea"], ["la maison une mer"], directory / "tuned.ini", iterations=1)
+>>> tuned.weights["WordPenalty0:0"] < 0
+True
 >>> round(evaluate(["la maison bleue et grande"], ["la maison bleue et belle"]).bleu, 2)
 66.87
 """
@@ -36,9 +38,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from rnnsmt.base.arguments import Text, TextFiles, sentences
-from rnnsmt.base.io import InputError, check_output, check_output_directory
+from rnnsmt.base.io import InputError, check_output_directory
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
-from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Smoothing, Tuning, default_iterations
+from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Smoothing
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
@@ -503,64 +505,6 @@ def decode(ini: str | Path, text: Text, threads: int = 1) -> list[str]:
     model = load_model(read, lines, threads=threads)
     translations = search(model, lines, model.weights(read), SearchOptions(threads=threads))
     return [translation.text for translation in translations]
-
-
-def tune(
-    ini: str | Path,
-    source: Text,
-    reference: Text,
-    output: str | Path,
-    optimiser: str = Tuning.optimiser,
-    iterations: int | None = None,
-    seed: int = 1,
-    threads: int = 1,
-) -> tuple[Path, float]:
-    """Tune the weights of a model for BLEU of a dev set (Och 2003).
-
-    Args:
-        ini: the model with the initial weights.
-        source, reference: dev set, tokenised.
-        output: the ini with the tuned weights.
-        optimiser: ``mert``, ``mert-averaged`` or ``mira``.
-        iterations: number of iterations: with ``mert``, the maximum (default: 25); otherwise the exact number (16), and
-            the weights of the second half of them are averaged.
-        seed: random seed.
-        threads: number of threads.
-
-    Returns:
-        The ini, and BLEU of the dev set in percent.
-
-    Raises:
-        InputError: the texts are empty or differ in length, or an argument is invalid.
-    """
-    from rnnsmt.bleu.batch import BatchBleu
-    from rnnsmt.bleu.multi_bleu import read_texts
-    from rnnsmt.moses.ini import MosesIni
-    from rnnsmt.search import SearchOptions, load_model
-    from rnnsmt.tuning.checkpoint import TuningCheckpoint
-    from rnnsmt.tuning.loop import tune as tune_weights
-    from rnnsmt.tuning.optimisers import OPTIMISERS
-    from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
-    from rnnsmt.tuning.runs import ModelDecoder
-
-    check_choice("optimiser", optimiser, tuple(OPTIMISERS))
-    if iterations is None:
-        iterations = default_iterations(optimiser)
-    check_integer("iterations", iterations, 1, MAX_INT)
-    _check_seed(seed)
-    _check_threads(threads)
-    check_output(output)
-    with _Files() as files:
-        sources, references = read_texts(files.of("source", source), [files.of("reference", reference)])
-        read = MosesIni.read(ini)
-        decoder = ModelDecoder(read, sources, load_model(read, sources, threads=threads),
-                               SearchOptions(threads=threads, nbest=100))  # fmt: skip
-        options = LoopOptions(seed, iterations, threads=threads, optimiser=OptimiserOptions(optimiser))
-        checkpoint = TuningCheckpoint(files.directory / "checkpoint", {})
-        tuned = tune_weights(decoder, BatchBleu(references), decoder.start, checkpoint, options)
-    decoder.set_weights(tuned.weights)
-    read.write(output)
-    return Path(output), float(tuned.bleu)
 
 
 def evaluate(hypothesis: Text, *references: Text) -> "BleuScore":

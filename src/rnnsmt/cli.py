@@ -40,6 +40,12 @@ EXTRAS = {
 PASSES_ON = ("project", "run")
 """Command whose options are not parsed here, but passed to another program (``args.passed``)."""
 
+RENAMED = {
+    ("tuning", "mert"): "tune",
+    ("tuning", "optimise"): "optimize",
+}
+"""Former names of commands, which are refused with the new name."""
+
 EXIT_STATUS = """\
 exit status:
   0      success
@@ -55,6 +61,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     short = words[0] if words and words[0] in SHORT else ""
     words[:1] = SHORT.get(short, words[:1])
+    if renamed := RENAMED.get((words[0], words[1]) if len(words) > 1 else ("", "")):
+        print(f"rnnsmt {words[0]} {words[1]}: error: the command is now `rnnsmt {words[0]} {renamed}`", file=sys.stderr)
+        return 2
     if words[0:1] and words[0] in PACKAGES and words[1:2] and words[1] in stages(words[0]):
         passed = words[2:] if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words) else []
         args = command_parser(words[0], words[1], short).parse_args(words[2 : len(words) - len(passed)])

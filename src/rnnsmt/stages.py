@@ -115,11 +115,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "decode": Stage(4, "translate tokenised text with a Moses model"),
         "binarise": Stage(1, "convert a model to one memory-mapped binary file"),
     },
-    "tuning": {
-        "mert": Stage(9, "tune weights by MERT or batch MIRA on a dev set"),
-        "optimise": Stage(1, "optimise weights on given n-best lists"),
-        "rerank": Stage(1, "select the best hypothesis of every n-best list"),
-    },
     "evaluation": {
         "bleu": Stage(6, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
         "score": Stage(5, "detokenise and score the output of all runs of a system"),

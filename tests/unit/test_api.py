@@ -104,8 +104,6 @@ def test_messages_name_the_arguments():
             "vocab_size 2: must be an integer from 3",
         ),
         (lambda path: api.augment("table", api.Network(path, path), "./table"), "table: is the phrase table itself"),
-        (lambda path: api.tune("ini", ["a"], ["b"], path / "ini", iterations=0), "iterations 0: must be"),
-        (lambda path: api.tune("ini", ["a"], ["b"], path), "is a directory"),
     ],
 )
 def test_arguments_out_of_range(tmp_path, call, message):
@@ -180,7 +178,7 @@ def test_networks_of_the_search(tmp_path):
 
 
 def test_names_of_the_package():
-    assert {"api", "lm", "load"} <= set(dir(rnnsmt))
+    assert {"api", "lm", "load", "tuning"} <= set(dir(rnnsmt))
 
 
 def test_is_loaded_on_first_use():

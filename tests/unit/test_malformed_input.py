@@ -49,7 +49,7 @@ STAGES = {
     "perplexity": "lm perplexity --lm lm.arpa --input dev.fr --output O1",
     "pairs": "rnn prepare --phrase-table pt --source tok.en --target tok.fr --vocab-size 30 --output-dir OD",
     "decode": "search decode --ini moses.ini --input dev.en --output O1 --nbest 3 --nbest-file O2 --report O3",
-    "mert": "tuning mert --ini moses.ini --source dev.en --reference dev.fr --output-ini O1 --output-history O2 "
+    "mert": "tuning tune --ini moses.ini --source dev.en --reference dev.fr --output-ini O1 --output-history O2 "
     "--checkpoint-dir OD --seed 1 --nbest 5 --restarts 1 --iterations 1 --pop-limit 20",
     "bleu": "evaluation bleu --hypothesis dev.fr --reference dev.fr --system s --test-set t --output O1",
 }

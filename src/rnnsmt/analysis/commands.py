@@ -49,7 +49,7 @@ def mert_curves_options(parser: argparse.ArgumentParser) -> None:
 def mert_curves(args: argparse.Namespace) -> dict[str, object]:
     r"""Plot dev BLEU against tuning iterations, one line per run, for all systems.
 
-    Inputs are the histories written by `tuning mert`. An orange line at the BLEU of the result spans the
+    Inputs are the histories written by `tuning tune`. An orange line at the BLEU of the result spans the
     iterations whose weights are averaged.
 
     Example, in the directory of a run of the demo corpus:

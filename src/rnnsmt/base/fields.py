@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import operator
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from math import isfinite
 from numbers import Integral, Real
@@ -76,7 +76,8 @@ class Field:
         expected: what the value must be, for messages, if the types alone do not say it.
         check: function that raises ``ValueError`` for a wrong value.
         path: whether the value is a path: ``input``, ``output`` (a file) or ``directory`` (of outputs).
-        several: whether the option takes several values, of which the function gets the list of paths.
+        several: whether the option takes several values, of which the function gets the list: that of the ``Sequence``
+            among the alternatives of the type.
         required: whether the command requires the option although the function has a default.
         group: several options of a command that make one value, for example the settings of a network.
     """
@@ -182,6 +183,11 @@ class Setting:
         items = get_args(self.annotation) if get_origin(self.annotation) in (list, tuple, Sequence) else ()
         return self.field.path or (described(items[0])[1].path if items else "")
 
+    @property
+    def is_text(self) -> bool:
+        """Return whether the value may be a list of sentences, in which strings are no paths."""
+        return any(get_origin(part) is Iterable for part in get_args(self.annotation))
+
     def with_description(self, description: str) -> "Setting":
         """Return the setting with another description, unless it is empty."""
         return dataclasses.replace(self, field=Field(description).over(self.field))
@@ -220,7 +226,7 @@ def valid(annotation: Any, value: Any, text: bool = False) -> Any:
     Args:
         annotation: a number, string, path, ``Literal``, list, tuple or iterable, or alternatives of them, with fields.
         value: the value; an iterable is not read.
-        text: whether strings are the text of numbers.
+        text: whether strings are the text of numbers and paths.
 
     Raises:
         ValueError: the value is refused, as a message such as ``must be at least 2``.
@@ -290,6 +296,8 @@ def _scalar(kind: Any, value: Any, text: bool) -> Any:
         if not isfinite(number):
             raise ValueError("must be a finite number")
         return number
+    if kind is Path and text:
+        return Path(value)
     if kind is Any or (
         isinstance(kind, type) and isinstance(value, kind) and not isinstance(value, (bytes, bytearray))
     ):
@@ -331,7 +339,7 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
     """
     kind, field = setting.annotation, setting.field
     names = [option(name)]
-    rest: dict[str, Any] = {"default": None if setting.required else setting.default}
+    rest: dict[str, Any] = {"default": None if setting.required or field.required else setting.default}
     origin, parts = get_origin(kind), get_args(kind)
     if kind is bool:
         rest["action"] = "store_false" if setting.default else "store_true"
@@ -340,7 +348,8 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
     elif origin is Literal:
         rest["choices"] = parts
     elif field.several:
-        rest |= {"nargs": "+", "type": Path, "metavar": field.metavar}
+        item = next(get_args(part)[0] for part in parts if get_origin(part) is Sequence)
+        rest |= {"nargs": "+", "type": _parser(item), "metavar": field.metavar or _metavar(item)}
     elif origin in (list, tuple, Sequence):
         item = parts[0]
         rest["nargs"] = "+" if origin is not tuple or parts[-1] is ... else len(parts)

@@ -23,7 +23,7 @@ The value of an operation may have ``figures``, a mapping whose content the comm
 import argparse
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass
 from functools import cached_property, wraps
@@ -38,6 +38,7 @@ from rnnsmt.base.options import option
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+Item = TypeVar("Item")
 
 _on_command_line = ContextVar("_on_command_line", default=False)
 """Whether the operation is run by a command, whose messages name options."""
@@ -57,6 +58,18 @@ class Written(NamedTuple):
 
     path: Path
     figures: Mapping[str, object]
+
+
+class Values(list[Item]):
+    """A list that an operation returns.
+
+    Attributes:
+        figures: what it contains, by name: the last line in the log of the command.
+    """
+
+    def __init__(self, items: Iterable[Item], figures: Mapping[str, object]) -> None:
+        super().__init__(items)
+        self.figures = figures
 
 
 @dataclass(frozen=True)
@@ -155,7 +168,7 @@ class Operation:
             (name, Path(path))
             for name, value in values.items()
             if kinds[name]
-            for path in _paths(value, of_text=self.settings[name].field.path == "input")
+            for path in _paths(value, of_text=self.settings[name].is_text)
         ]
         for name, path in paths:
             if kinds[name] == "input":

@@ -206,7 +206,7 @@ def table_options(parser: argparse.ArgumentParser) -> None:
     add("--title", default="Table 1: BLEU", metavar="TEXT", help="title of the pages")
     add("--tuning", default="", metavar="TEXT", help="how the systems were tuned, for the notes")
     add("--history", nargs="*", default=[], metavar="FILE",
-        help="output of `tuning mert` for every run, in the directories of the score files: marks systems with runs "
+        help="output of `tuning tune` for every run, in the directories of the score files: marks systems with runs "
         "whose dev BLEU is below that of the initial weights")  # fmt: skip
     add("--paper", action="store_true", help="also show the paper's English-French results")
     add("--dev-set", nargs="+", default=["dev", "val"], metavar="NAME",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.options import add_threads, positive
-from rnnsmt.config.derived import MOSES_OPTIMISERS, PARTS
+from rnnsmt.config.derived import MOSES_OPTIMIZERS, PARTS
 from rnnsmt.config.paths import LM, PHRASE_TABLE, REORDERING_TABLE
 from rnnsmt.moses.ini import (
     CSLM_UNKNOWN,
@@ -90,7 +90,7 @@ def add_feature_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_feature(args: argparse.Namespace) -> dict[str, object]:
-    r"""Add the feature of rescored n-best lists to a moses.ini, for `tuning optimise` and `tuning rerank`.
+    r"""Add the feature of rescored n-best lists to a moses.ini, for `tuning optimize` and `tuning rerank`.
 
     The feature has the type Rescored. Decoders cannot compute such a feature and reject the ini. The other weights are
     not changed. With weight 1, the score of a hypothesis is the sum of the system score and the feature value.
@@ -278,7 +278,7 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
     add("--checkpoint-dir", nargs="+", required=True, type=Path, metavar="DIR",
         help="working directory of mert-moses.pl for each run, used to resume an interrupted run")  # fmt: skip
     add_model_dir(parser)
-    add_fields(parser, Tuning, "optimiser", choices=tuple(MOSES_OPTIMISERS))
+    add_fields(parser, Tuning, "optimizer", choices=tuple(MOSES_OPTIMIZERS))
     add_fields(parser, Tuning, "nbest")
     add("--max-iterations", type=positive, default=25, metavar="N", help="maximum number of iterations")
     add_limits(parser)
@@ -286,7 +286,7 @@ def tune_options(parser: argparse.ArgumentParser) -> None:
 
 
 def tune(args: argparse.Namespace) -> dict[str, object]:
-    r"""Tune weights with mert-moses.pl and the Moses decoder; inputs and outputs are the same as in `tuning mert`.
+    r"""Tune weights with mert-moses.pl and the Moses decoder; inputs and outputs are the same as in `tuning tune`.
 
     The result is the last iteration that was decoded. If mert-moses.pl ends at the maximum number of iterations, its
     own result is one optimisation further, whose weights it does not decode. A run that was interrupted resumes from
@@ -318,7 +318,7 @@ def tune(args: argparse.Namespace) -> dict[str, object]:
         for run, ini in alike.items():
             results[run] = tune_weights(
                 moses, ini, directory, args.source, args.reference, args.output_ini[run], args.output_history[run],
-                args.checkpoint_dir[run], args.program_log, limits, seed=args.seed[run], optimiser=args.optimiser,
+                args.checkpoint_dir[run], args.program_log, limits, seed=args.seed[run], optimizer=args.optimizer,
                 nbest=args.nbest, max_iterations=args.max_iterations,
             )  # fmt: skip
     bleu = [float(str(result["dev BLEU"])) for result in results]

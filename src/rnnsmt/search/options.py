@@ -3,9 +3,10 @@
 import argparse
 import math
 from dataclasses import dataclass
+from typing import Annotated, Any
 
-from rnnsmt.base.fields import add_fields, fields_of
-from rnnsmt.config.sections import Rnn, Search
+from rnnsmt.base.fields import Field, add_fields, described, fields_of
+from rnnsmt.config.sections import PopLimit, Rnn, Search, StackSize
 from rnnsmt.moses.ini import POP_LIMIT, STACK, MosesIni
 
 MAX_WINDOW = 62
@@ -75,6 +76,29 @@ class SearchOptions:
         if self.beam_threshold is None:
             return math.log(1e-7 if self.nbest else 1e-5)
         return math.log(self.beam_threshold) if self.beam_threshold > 0 else -math.inf
+
+
+def _or_of_ini(kind: Any, key: str, default: int) -> Field:
+    """Return the field of a limit that moses.ini may set."""
+    return Field(f"{described(kind)[1].description} (default: the value of [{key}] in moses.ini, else {default})")
+
+
+PopLimitOrIni = Annotated[PopLimit | None, _or_of_ini(PopLimit, POP_LIMIT, Search.pop_limit)]
+
+StackOrIni = Annotated[StackSize | None, _or_of_ini(StackSize, STACK, Search.stack)]
+
+
+def options_for(
+    ini: MosesIni, pop_limit: int | None, stack: int | None, cslm_cells: int, nbest: int, threads: int
+) -> SearchOptions:
+    """Return the options of a search; sections of the ini apply where ``pop_limit`` or ``stack`` is None."""
+    return SearchOptions(
+        pop_limit=pop_limit or ini.number(POP_LIMIT) or SearchOptions.pop_limit,
+        stack_size=stack or ini.number(STACK) or SearchOptions.stack_size,
+        threads=threads,
+        nbest=nbest,
+        cslm_cells=cslm_cells,
+    )
 
 
 def add_search_options(parser: argparse.ArgumentParser) -> None:

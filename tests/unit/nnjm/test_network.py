@@ -268,7 +268,7 @@ def test_tuning_with_a_joint_model(system, tmp_path):
         "--checkpoint-dir",
         tmp_path / "s",
     ]
-    line = ["tuning", "mert", "--ini", system / "with.ini", *files, *outputs, "--seed", 1, "--iterations", 2]
+    line = ["tuning", "tune", "--ini", system / "with.ini", *files, *outputs, "--seed", 1, "--iterations", 2]
     assert main([str(part) for part in line]) == 0
     history = json.loads((tmp_path / "h.json").read_text())
     weights = dict(zip(history["features"], history["iterations"][-1]["weights"], strict=True))

@@ -108,7 +108,7 @@ def test_tuning_gives_the_same_weights(directory: Path) -> None:
     for kind in ("text", "binary"):
         out = directory / f"{kind}.ini"
         assert main([
-            "tuning", "mert", "--ini", str(directory / "model/moses.ini"), "--source", str(directory / "in.txt"),
+            "tuning", "tune", "--ini", str(directory / "model/moses.ini"), "--source", str(directory / "in.txt"),
             "--reference", str(directory / "ref.txt"), "--seed", "1", "--iterations", "3", "--nbest", "20",
             "--output-ini", str(out), "--output-history", str(directory / f"{kind}.json"),
             "--checkpoint-dir", str(directory / f"{kind}.checkpoint"),
