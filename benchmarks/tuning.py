@@ -44,7 +44,9 @@ from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.config.sections import default_iterations
 from rnnsmt.evaluation.scores import score_output, write_score
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search import SearchOptions, decode, load_model
+from rnnsmt.search.decoder import decode
+from rnnsmt.search.model import load_model
+from rnnsmt.search.options import SearchOptions
 from rnnsmt.tuning import mert
 from rnnsmt.tuning.checkpoint import TuningCheckpoint
 from rnnsmt.tuning.loop import tune

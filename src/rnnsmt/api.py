@@ -19,7 +19,7 @@ malformed, if an argument is out of range, or if parallel texts differ in length
 >>> network = train_rnn(tables.phrases, english, french, directory / "rnn", preset="demo", updates=3, hidden=8)
 >>> augmented = augment(tables.phrases, network, directory / "augmented.gz")
 >>> ini = write_ini(directory / "moses.ini", augmented, tables.reordering, lm.path, lm_order=2, scores=5)
->>> decode(ini, ["a house", ""])
+>>> rnnsmt.search.decode(ini, ["a house", ""])
 ['une maison', '']
 >>> [tuned] = rnnsmt.tuning.tune(ini, ["the house a sea"], ["la maison une mer"], directory / "tuned.ini", iterations=1)
 >>> tuned.weights["WordPenalty0:0"] < 0
@@ -37,7 +37,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from rnnsmt.base.arguments import Text, TextFiles, sentences
+from rnnsmt.base.arguments import Text, TextFiles
 from rnnsmt.base.io import InputError, check_output_directory
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
 from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Smoothing
@@ -480,31 +480,6 @@ def write_ini(
     directory = Path(output).resolve().parent
     default_ini(directory, table, reordering, model, lm_order, scores, neural=neural).write(output)
     return Path(output)
-
-
-def decode(ini: str | Path, text: Text, threads: int = 1) -> list[str]:
-    """Translate tokenised sentences by beam search (Koehn et al. 2003), with the weights of a moses.ini.
-
-    Args:
-        ini: the model.
-        text: S sentences.
-        threads: number of threads; does not affect the translations.
-
-    Returns:
-        S translations, tokenised; that of an empty sentence is empty.
-
-    Raises:
-        InputError: a file of the model is missing or malformed.
-    """
-    from rnnsmt.moses.ini import MosesIni
-    from rnnsmt.search import SearchOptions, load_model
-    from rnnsmt.search import decode as search
-
-    _check_threads(threads)
-    read, lines = MosesIni.read(ini), list(sentences("text", text))
-    model = load_model(read, lines, threads=threads)
-    translations = search(model, lines, model.weights(read), SearchOptions(threads=threads))
-    return [translation.text for translation in translations]
 
 
 def evaluate(hypothesis: Text, *references: Text) -> "BleuScore":

@@ -41,6 +41,7 @@ PASSES_ON = ("project", "run")
 """Command whose options are not parsed here, but passed to another program (``args.passed``)."""
 
 RENAMED = {
+    ("search", "binarise"): "binarize",
     ("tuning", "mert"): "tune",
     ("tuning", "optimise"): "optimize",
 }

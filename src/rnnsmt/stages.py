@@ -111,10 +111,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "score": Stage(1, "compute the log probability of every line of a translation"),
         "rescore": Stage(1, "add the score of the network to n-best lists"),
     },
-    "search": {
-        "decode": Stage(4, "translate tokenised text with a Moses model"),
-        "binarise": Stage(1, "convert a model to one memory-mapped binary file"),
-    },
     "evaluation": {
         "bleu": Stage(6, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
         "score": Stage(5, "detokenise and score the output of all runs of a system"),

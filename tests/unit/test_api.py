@@ -164,7 +164,7 @@ def test_networks_of_the_search(tmp_path):
     nnjm = api.train_nnjm(source, target, links, tmp_path / "nnjm", "demo", vocab_size=10, epochs=1, hidden_1=8)
     ini = api.write_ini(tmp_path / "moses.ini", tables.phrases, tables.reordering, lm, 2, cslm=cslm, nnjm=nnjm)
     assert "CSLM name=CSLM0 " in ini.read_text() and "NNJM name=NNJM0 " in ini.read_text()
-    assert len(api.decode(ini, ["the house", "a sea"])) == 2
+    assert len(rnnsmt.search.decode(ini, ["the house", "a sea"])) == 2
 
     ids = tmp_path / "ids"
     text = tmp_path / "text"
@@ -178,7 +178,7 @@ def test_networks_of_the_search(tmp_path):
 
 
 def test_names_of_the_package():
-    assert {"api", "lm", "load", "tuning"} <= set(dir(rnnsmt))
+    assert {"api", "lm", "load", "search", "tuning"} <= set(dir(rnnsmt))
 
 
 def test_is_loaded_on_first_use():

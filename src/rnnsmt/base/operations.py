@@ -286,7 +286,9 @@ def _as_in_python(message: str, settings: Mapping[str, Setting]) -> str:
 def _paths(value: Any, of_text: bool) -> Iterator[str | PathLike[str]]:
     """Yield the paths of an argument: a path, or several; strings in the list of a text are sentences."""
     if isinstance(value, (str, PathLike)):
-        if str(value) != STANDARD_STREAM:
-            yield value
+        found = [value]
     elif isinstance(value, (list, tuple)):
-        yield from (item for item in value if isinstance(item, PathLike) or not of_text)
+        found = [item for item in value if isinstance(item, PathLike) or not of_text]
+    else:
+        found = []
+    yield from (path for path in found if str(path) != STANDARD_STREAM)

@@ -1,12 +1,11 @@
-"""Limits of the search and of its memory, and the command-line options of the commands that decode."""
+"""Limits of the search and of its memory, and those that commands set."""
 
-import argparse
 import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from rnnsmt.base.fields import Field, add_fields, described, fields_of
-from rnnsmt.config.sections import PopLimit, Rnn, Search, StackSize
+from rnnsmt.base.fields import Field, described
+from rnnsmt.config.sections import PopLimit, Search, StackSize
 from rnnsmt.moses.ini import POP_LIMIT, STACK, MosesIni
 
 MAX_WINDOW = 62
@@ -98,28 +97,4 @@ def options_for(
         threads=threads,
         nbest=nbest,
         cslm_cells=cslm_cells,
-    )
-
-
-def add_search_options(parser: argparse.ArgumentParser) -> None:
-    """Add the limits of the search and the options of the CSLM."""
-    for name, key in (("pop_limit", POP_LIMIT), ("stack", STACK)):
-        setting = fields_of(Search)[name]
-        text = f"{setting.field.description} (default: the value of [{key}] in moses.ini, else {setting.default})"
-        add_fields(parser, Search, name, default=None, help=text)
-    add_fields(parser, Search, "cslm_cells")
-    add_fields(parser, Rnn, "device")
-
-
-def search_options(args: argparse.Namespace, ini: MosesIni) -> SearchOptions:
-    """Return the search options of a command with ``--threads``, ``--nbest`` and those of ``add_search_options``.
-
-    ini: its sections apply where the command line has no limit.
-    """
-    return SearchOptions(
-        pop_limit=args.pop_limit or ini.number(POP_LIMIT) or SearchOptions.pop_limit,
-        stack_size=args.stack or ini.number(STACK) or SearchOptions.stack_size,
-        threads=args.threads,
-        nbest=args.nbest,
-        cslm_cells=args.cslm_cells,
     )

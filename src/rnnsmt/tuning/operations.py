@@ -14,8 +14,8 @@ from rnnsmt.base.arguments import (
     OptionalOutput,
     OptionalOutputs,
     OutputFiles,
-    References,
     Seed,
+    SeveralTexts,
     Text,
     TextFiles,
     Threads,
@@ -94,7 +94,7 @@ class OptimizedWeights:
 def tune(
     ini: InputFiles,
     source: Text,
-    reference: References,
+    reference: SeveralTexts,
     output_ini: OptionalOutputs = None,
     output_history: OptionalOutputs = None,
     checkpoint_dir: CheckpointDirs | None = None,
@@ -183,7 +183,7 @@ def tune(
                 "checkpoint_dir": each(checkpoint_dir) or temporary,
             },
         )
-        source_file, reference_files = files.of("source", source), files.references(reference)
+        source_file, reference_files = files.of("source", source), files.each_of("reference", reference)
         sources, references = read_texts(source_file, reference_files)
         check_sentences(sources, source_file)
         affecting = {"nbest": nbest, "optimizer": optimizer, "restarts": restarts}
@@ -228,7 +228,7 @@ def optimize(
     ini: InputFile,
     nbest: InputFile,
     source: Text,
-    reference: References,
+    reference: SeveralTexts,
     output_ini: OptionalOutput = None,
     *,
     seed: Annotated[Seed, Field(required=True)] = 1,
@@ -275,7 +275,7 @@ def optimize(
     read = MosesIni.read(ini)
     with TextFiles() as files:
         source_file = files.of("source", source)
-        sources, references = read_texts(source_file, files.references(reference))
+        sources, references = read_texts(source_file, files.each_of("reference", reference))
         check_sentences(sources, source_file)
     lists = read_lists(nbest, read, sources)
     start = start_weights(read, lists.names)

@@ -13,8 +13,8 @@ from rnnsmt.cli import main
 from rnnsmt.evaluation.comparison import Comparison, band, by_group, exchanged_pairs, pair_counts, write_comparison
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import phrase_pairs, read_details
-from rnnsmt.search import decode, load_model
-from rnnsmt.search.decoder import features_of_derivations
+from rnnsmt.search.decoder import decode, features_of_derivations
+from rnnsmt.search.model import load_model
 
 from ..search.twin import tiny_model
 
