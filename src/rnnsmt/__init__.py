@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rnnsmt import api as api
+    from rnnsmt import evaluation as evaluation
     from rnnsmt import lm as lm
     from rnnsmt import search as search
     from rnnsmt import tuning as tuning
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __version__ = "1.0.0"
 
-PACKAGES = ("api", "lm", "search", "tuning")
+PACKAGES = ("api", "evaluation", "lm", "search", "tuning")
 """Packages whose functions are for Python users; they are imported on first use."""
 
 

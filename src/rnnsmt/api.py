@@ -24,7 +24,8 @@ malformed, if an argument is out of range, or if parallel texts differ in length
 >>> [tuned] = rnnsmt.tuning.tune(ini, ["the house a sea"], ["la maison une mer"], directory / "tuned.ini", iterations=1)
 >>> tuned.weights["WordPenalty0:0"] < 0
 True
->>> round(evaluate(["la maison bleue et grande"], ["la maison bleue et belle"]).bleu, 2)
+>>> [score] = rnnsmt.evaluation.score(["la maison bleue et grande"], ["la maison bleue et belle"])
+>>> round(score.bleu.bleu, 2)
 66.87
 """
 
@@ -43,7 +44,6 @@ from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_c
 from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Smoothing
 
 if TYPE_CHECKING:
-    from rnnsmt.bleu.multi_bleu import BleuScore
     from rnnsmt.networks.options import SomeSettings
     from rnnsmt.networks.settings import TrainingSettings
     from rnnsmt.networks.task import Task
@@ -480,26 +480,3 @@ def write_ini(
     directory = Path(output).resolve().parent
     default_ini(directory, table, reordering, model, lm_order, scores, neural=neural).write(output)
     return Path(output)
-
-
-def evaluate(hypothesis: Text, *references: Text) -> "BleuScore":
-    """Compute tokenised corpus BLEU as multi-bleu.perl (Papineni et al. 2002).
-
-    Args:
-        hypothesis: S translations, tokenised.
-        references: one or more texts of S sentences.
-
-    Returns:
-        BLEU and the precisions in percent, brevity penalty and lengths in words.
-
-    Raises:
-        InputError: no reference is given, the texts are empty, or they differ in length.
-    """
-    from rnnsmt.bleu.batch import corpus_bleu
-    from rnnsmt.bleu.multi_bleu import read_texts
-
-    if not references:
-        raise InputError("at least one reference is required")
-    with _Files() as files:
-        paths = [files.of(f"reference {number}", text) for number, text in enumerate(references, 1)]
-        return corpus_bleu(*read_texts(files.of("hypothesis", hypothesis), paths))

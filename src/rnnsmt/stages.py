@@ -111,14 +111,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "score": Stage(1, "compute the log probability of every line of a translation"),
         "rescore": Stage(1, "add the score of the network to n-best lists"),
     },
-    "evaluation": {
-        "bleu": Stage(6, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
-        "score": Stage(5, "detokenise and score the output of all runs of a system"),
-        "table": Stage(13, "write Table 1 from the score files of all runs"),
-        "compare": Stage(4, "compare two systems sentence by sentence"),
-        "oracle": Stage(1, "compute the oracle BLEU of n-best lists"),
-        "provenance": Stage(7, "record the files, seeds and weights of Table 1"),
-    },
     "analysis": {
         "learning-curve": Stage(4, "plot the learning curve of a network"),
         "mert-curves": Stage(3, "plot BLEU against tuning iterations"),

@@ -51,7 +51,7 @@ STAGES = {
     "decode": "search decode --ini moses.ini --input dev.en --output O1 --nbest 3 --nbest-file O2 --report O3",
     "mert": "tuning tune --ini moses.ini --source dev.en --reference dev.fr --output-ini O1 --output-history O2 "
     "--checkpoint-dir OD --seed 1 --nbest 5 --restarts 1 --iterations 1 --pop-limit 20",
-    "bleu": "evaluation bleu --hypothesis dev.fr --reference dev.fr --system s --test-set t --output O1",
+    "bleu": "evaluation score --hypothesis dev.fr --reference dev.fr --system s --test-set t --output O1",
 }
 
 TABLES = ("pt", "ro", "lm.arpa")

@@ -77,7 +77,8 @@ class Field:
         check: function that raises ``ValueError`` for a wrong value.
         path: whether the value is a path: ``input``, ``output`` (a file) or ``directory`` (of outputs).
         several: whether the option takes several values, of which the function gets the list: that of the ``Sequence``
-            among the alternatives of the type.
+            among the alternatives of the type, or a mapping, of which ``parse`` gives the entries.
+        empty: whether an option that takes several values may have none, as in a rule whose list of files is empty.
         required: whether the command requires the option although the function has a default.
         group: several options of a command that make one value, for example the settings of a network.
     """
@@ -97,6 +98,7 @@ class Field:
     check: Callable[[Any], object] | None = None
     path: Literal["", "input", "output", "directory"] = ""
     several: bool = False
+    empty: bool = False
     required: bool = False
     group: "Group | None" = None
 
@@ -255,6 +257,10 @@ def _converted(kind: Any, value: Any, text: bool) -> Any:
         if value in parts:
             return value
         raise ValueError(f"must be {_listed(parts)}")
+    if origin is Mapping:
+        if not isinstance(value, Mapping):
+            raise ValueError("must be a map")
+        return {valid(parts[0], key): valid(parts[1], item) for key, item in value.items()}
     if origin in (list, tuple, Sequence):
         if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
             raise ValueError("must be a list")
@@ -347,6 +353,8 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
         rest["dest"] = name
     elif origin is Literal:
         rest["choices"] = parts
+    elif origin is Mapping and field.several:
+        rest |= {"nargs": "+", "action": _Update, "type": _entry_parser(field), "metavar": field.metavar}
     elif field.several:
         item = next(get_args(part)[0] for part in parts if get_origin(part) is Sequence)
         rest |= {"nargs": "+", "type": _parser(item), "metavar": field.metavar or _metavar(item)}
@@ -358,9 +366,39 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
         rest |= {"type": _parser(item), "metavar": field.metavar or _metavar(item)}
     else:
         rest |= {"type": _parser(Annotated[kind, field]), "metavar": field.metavar or _metavar(kind)}
+    if field.empty:
+        rest["nargs"] = "*"
     if setting.required or field.required:
         rest["required"] = True
     parser.add_argument(*names, **{"help": field.description.replace("%", "%%")} | rest | changes)
+
+
+class _Update(argparse.Action):
+    """Add the entries of a mapping, (key, value), to those of the same option before."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Set the mapping, a new one."""
+        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), **dict(values)})
+
+
+def _entry_parser(field: Field) -> Callable[[str], tuple[str, Any]]:
+    """Return the function that argparse calls with the text of an entry of a mapping."""
+
+    def parse(text: str) -> tuple[str, Any]:
+        assert field.parse is not None
+        try:
+            key, value = field.parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text}: {error}") from None
+        return key, value
+
+    return parse
 
 
 def _metavar(annotation: Any) -> Any:
