@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rnnsmt import api as api
     from rnnsmt import evaluation as evaluation
     from rnnsmt import lm as lm
+    from rnnsmt import moses as moses
     from rnnsmt import search as search
     from rnnsmt import tuning as tuning
     from rnnsmt.translation.system import System
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __version__ = "1.0.0"
 
-PACKAGES = ("api", "evaluation", "lm", "search", "tuning")
+PACKAGES = ("api", "evaluation", "lm", "moses", "search", "tuning")
 """Packages whose functions are for Python users; they are imported on first use."""
 
 

@@ -18,7 +18,10 @@ malformed, if an argument is out of range, or if parallel texts differ in length
 >>> lm = rnnsmt.lm.estimate(french, directory / "lm.arpa.gz", order=2)
 >>> network = train_rnn(tables.phrases, english, french, directory / "rnn", preset="demo", updates=3, hidden=8)
 >>> augmented = augment(tables.phrases, network, directory / "augmented.gz")
->>> ini = write_ini(directory / "moses.ini", augmented, tables.reordering, lm.path, lm_order=2, scores=5)
+>>> ini = rnnsmt.moses.write_ini(
+...     directory / "moses.ini", directory, phrase_table=augmented.name, reordering_table=tables.reordering.name,
+...     lm=lm.path.name, lm_order=2, num_features=5,
+... ).path
 >>> rnnsmt.search.decode(ini, ["a house", ""])
 ['une maison', '']
 >>> [tuned] = rnnsmt.tuning.tune(ini, ["the house a sea"], ["la maison une mer"], directory / "tuned.ini", iterations=1)
@@ -41,7 +44,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from rnnsmt.base.arguments import Text, TextFiles
 from rnnsmt.base.io import InputError, check_output_directory
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
-from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Smoothing
+from rnnsmt.config.sections import Alignment, Phrases, Rnn, Smoothing
 
 if TYPE_CHECKING:
     from rnnsmt.networks.options import SomeSettings
@@ -258,7 +261,7 @@ def train_cslm(
         settings: fields of ``CslmSettings`` that override the preset, for example ``order=5``.
 
     Returns:
-        The path of the network, an argument of ``write_ini``.
+        The path of the network, an argument of ``rnnsmt.moses.write_ini``.
 
     Raises:
         InputError: as ``train_rnn``.
@@ -309,7 +312,7 @@ def train_nnjm(
         settings: fields of ``JointSettings`` that override the preset, for example ``epochs=2``.
 
     Returns:
-        The path of the network, an argument of ``write_ini``.
+        The path of the network, an argument of ``rnnsmt.moses.write_ini``.
 
     Raises:
         InputError: as ``train_rnn``.
@@ -436,47 +439,4 @@ def augment(phrase_table: str | Path, network: Network, output: str | Path, devi
         column = f"{scratch}/scores.npy"
         np.save(column, score_range(model, pairs, 0, len(pairs), setup.device))
         augment_table(str(phrase_table), [[column]], str(output))
-    return Path(output)
-
-
-def write_ini(
-    output: str | Path,
-    phrase_table: str | Path,
-    reordering_table: str | Path | None,
-    lm: str | Path,
-    lm_order: int = Lm.order,
-    scores: int = 4,
-    cslm: str | Path | None = None,
-    nnjm: str | Path | None = None,
-    unknown: str = "word",
-) -> Path:
-    """Write the moses.ini of a model with the initial weights of Moses.
-
-    Args:
-        output: the ini.
-        phrase_table, reordering_table, lm: files of the model; no reordering table: distance-based reordering only.
-        lm_order: order of the language model.
-        scores: number of scores of the phrase table, 4, or 5 after ``augment``.
-        cslm, nnjm: networks of ``train_cslm`` and ``train_nnjm``, used during the search.
-        unknown: the probability that they assign to a word outside the shortlist: ``class``, p(UNK), as in the paper,
-            or ``word``, p(UNK) divided by the number of such words in the training text.
-
-    Raises:
-        InputError: a file is missing, a number is less than 1, or ``unknown`` is invalid.
-    """
-    from rnnsmt.moses.default_ini import default_ini
-    from rnnsmt.moses.ini import CSLM_UNKNOWN
-
-    check_integer("lm_order", lm_order, 1, MAX_INT)
-    check_integer("scores", scores, 1, MAX_INT)
-    check_choice("unknown", unknown, CSLM_UNKNOWN)
-    networks = {"CSLM": cslm, "NNJM": nnjm}
-    for path in (phrase_table, reordering_table, lm, *networks.values()):
-        if path is not None and not Path(path).is_file():
-            raise InputError(f"{path}: no such file")
-    table, model = (str(Path(path).resolve()) for path in (phrase_table, lm))
-    reordering = None if reordering_table is None else str(Path(reordering_table).resolve())
-    neural = {kind: (str(Path(path).resolve()), unknown) for kind, path in networks.items() if path is not None}
-    directory = Path(output).resolve().parent
-    default_ini(directory, table, reordering, model, lm_order, scores, neural=neural).write(output)
     return Path(output)

@@ -41,6 +41,7 @@ PASSES_ON = ("project", "run")
 """Command whose options are not parsed here, but passed to another program (``args.passed``)."""
 
 RENAMED = {
+    ("moses", "ini"): "write-ini",
     ("evaluation", "bleu"): "score",
     ("search", "binarise"): "binarize",
     ("tuning", "mert"): "tune",

@@ -126,15 +126,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "translate": Stage(1, "translate raw text with a tuned system, or serve it over HTTP"),
         "pack": Stage(1, "pack a tuned system into one archive"),
     },
-    "moses": {
-        "check": Stage(1, "check that a Moses installation is complete and works"),
-        "align": Stage(1, "align a parallel corpus with MGIZA, GIZA++ or fast_align"),
-        "train": Stage(1, "train phrase and reordering tables with train-model.perl"),
-        "tune": Stage(2, "tune weights with mert-moses.pl"),
-        "decode": Stage(1, "translate tokenised text with the decoder of Moses"),
-        "ini": Stage(2, "write the moses.ini of a model directory"),
-        "add-feature": Stage(2, "add the feature of rescored n-best lists to a moses.ini"),
-    },
     "project": {
         "init": Stage(1, "create a run directory with configuration and Snakemake profile"),
         "run": Stage(1, "run the workflow in a run directory; accepts the options of Snakemake"),

@@ -48,10 +48,8 @@ def test_mistakes_are_input_errors(tmp_path):
         api.align(["a"], ["b"], aligner="giza")
     with pytest.raises(InputError, match="nonsense"):
         api.train_rnn("table", ["a"], ["b"], tmp_path, nonsense=1)
-    with pytest.raises(InputError, match="no such file"):
-        api.write_ini(tmp_path / "moses.ini", tmp_path / "table", None, tmp_path / "lm")
-    with pytest.raises(InputError, match="unknown 'unk': must be one of class, word"):
-        api.write_ini(tmp_path / "moses.ini", tmp_path / "table", None, tmp_path / "lm", unknown="unk")
+    with pytest.raises(InputError, match="cslm_unknown 'unk': must be class or word"):
+        rnnsmt.moses.write_ini(tmp_path / "moses.ini", cslm_unknown="unk")
 
 
 def test_texts_are_any_iterable_of_strings():
@@ -162,11 +160,13 @@ def test_networks_of_the_search(tmp_path):
     """Networks equal those of the commands, and both are features of the search."""
     source, target = ["the house", "the sea", "a house"] * 9, ["la maison", "la mer", "une maison"] * 9
     links = [[(0, 0), (1, 1)]] * 27
-    tables = api.extract(source, target, links, tmp_path)
+    api.extract(source, target, links, tmp_path)
     lm = rnnsmt.lm.estimate(target, tmp_path / "lm.arpa.gz", order=2).path
     cslm = api.train_cslm(target, tmp_path / "cslm", "demo", vocab_size=10, epochs=1, hidden_1=8)
     nnjm = api.train_nnjm(source, target, links, tmp_path / "nnjm", "demo", vocab_size=10, epochs=1, hidden_1=8)
-    ini = api.write_ini(tmp_path / "moses.ini", tables.phrases, tables.reordering, lm, 2, cslm=cslm, nnjm=nnjm)
+    ini = rnnsmt.moses.write_ini(
+        tmp_path / "moses.ini", tmp_path, lm=lm.name, lm_order=2, cslm=cslm, nnjm=nnjm,
+    ).path  # fmt: skip
     assert "CSLM name=CSLM0 " in ini.read_text() and "NNJM name=NNJM0 " in ini.read_text()
     assert len(rnnsmt.search.decode(ini, ["the house", "a sea"])) == 2
 
@@ -182,7 +182,7 @@ def test_networks_of_the_search(tmp_path):
 
 
 def test_names_of_the_package():
-    assert {"api", "evaluation", "lm", "load", "search", "tuning"} <= set(dir(rnnsmt))
+    assert {"api", "evaluation", "lm", "load", "moses", "search", "tuning"} <= set(dir(rnnsmt))
 
 
 def test_is_loaded_on_first_use():

@@ -83,6 +83,22 @@ CheckpointDir = Annotated[
     ),
 ]
 
+CheckpointDirs = Annotated[
+    str | Path | Sequence[str | Path],
+    Field(
+        metavar="DIR",
+        path="directory",
+        expected="a path or a list of paths",
+        several=True,
+        required=True,
+    ),
+]
+
+Seeds = Annotated[
+    Seed | Sequence[Seed],
+    Field("random seed of each run", expected="an integer from 0 or a list of them", several=True, required=True),
+]
+
 SaveEvery = Annotated[float, Field("minimum time between checkpoints", ge=0, metavar="SECONDS")]
 SAVE_EVERY: Final = 300.0
 
@@ -135,7 +151,7 @@ class TextFiles:
         items = list(texts)
         if not items or any(isinstance(text, (str, PathLike)) for text in items):
             return self.all_of(name, cast("Texts", items))
-        return [self.of(f"{name} {number}", text) for number, text in enumerate(items, 1)]
+        return [self.of(f"{name} {number}", cast("Text", text)) for number, text in enumerate(items, 1)]
 
     def __enter__(self) -> Self:
         return self

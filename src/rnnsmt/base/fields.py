@@ -404,6 +404,8 @@ def _entry_parser(field: Field) -> Callable[[str], tuple[str, Any]]:
 def _metavar(annotation: Any) -> Any:
     """Return the placeholder of a value, if its type or its field determines it."""
     kind, field = described(annotation)
+    if get_origin(kind) is Literal:
+        return f"{{{','.join(map(str, get_args(kind)))}}}"
     return field.metavar or _METAVARS.get(kind)
 
 

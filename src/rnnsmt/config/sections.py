@@ -128,26 +128,31 @@ class Alignment:
     ] = None
 
 
+PhraseLength = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=8,  # the links of a phrase pair are stored in 64 bits
+        description="maximum number of words of a phrase",
+    ),
+]
+
+PhraseSmoothing = Annotated[
+    Smoothing,
+    auto(
+        "smoothing of the phrase probabilities; none: relative frequencies, as in Moses and in the paper; "
+        "kneser-ney: Foster et al. (2006)",
+        demo="none",
+    ),
+]
+
+
 @section
 class Phrases:
     """Phrase extraction."""
 
-    max_length: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=8,  # the links of a phrase pair are stored in 64 bits
-            description="maximum number of words of a phrase",
-        ),
-    ] = 7
-    smoothing: Annotated[
-        Smoothing,
-        auto(
-            "smoothing of the phrase probabilities; none: relative frequencies, as in Moses and in the paper; "
-            "kneser-ney: Foster et al. (2006)",
-            demo="none",
-        ),
-    ] = "kneser-ney"
+    max_length: PhraseLength = 7
+    smoothing: PhraseSmoothing = "kneser-ney"
 
 
 Order = Annotated[int, Field(ge=2, le=10, description="order of the n-grams")]

@@ -168,7 +168,7 @@ class Systems:
         return self._of_every_network(system, lambda n: f"results/augmented/{'_'.join(features)}/network{n}/moses.ini")
 
     def ini_options(self, features: Collection[str], network: int | str) -> str:
-        """Return the options of ``moses ini`` for a set of features, with paths relative to results/model."""
+        """Return the options of ``moses write-ini`` for a set of features, with paths relative to results/model."""
         table, reordering = (
             path.removeprefix("model/") if path.startswith("model/") else f"../{path}"
             for path in self.tables(features, network)

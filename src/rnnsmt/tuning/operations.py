@@ -1,13 +1,12 @@
 """Operations that tune weights, or use n-best lists with tuned weights."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from rnnsmt.base.arguments import (
     THREADS,
-    CheckpointDir,
+    CheckpointDirs,
     InputFile,
     InputFiles,
     ModelDirs,
@@ -15,6 +14,7 @@ from rnnsmt.base.arguments import (
     OptionalOutputs,
     OutputFiles,
     Seed,
+    Seeds,
     SeveralTexts,
     Text,
     TextFiles,
@@ -38,23 +38,6 @@ from rnnsmt.config.sections import (
     default_iterations,
 )
 from rnnsmt.search.options import PopLimitOrIni, StackOrIni
-
-CheckpointDirs = Annotated[
-    CheckpointDir | Sequence[CheckpointDir],
-    Field(
-        "checkpoint directory of each run, used to resume an interrupted run",
-        metavar="DIR",
-        path="directory",
-        expected="a path or a list of paths",
-        several=True,
-        required=True,
-    ),
-]
-
-Seeds = Annotated[
-    Seed | Sequence[Seed],
-    Field("random seed of each run", expected="an integer from 0 or a list of them", several=True, required=True),
-]
 
 
 @dataclass(frozen=True)
@@ -149,6 +132,7 @@ def tune(
         reference: one or more references of the dev set, tokenised.
         output_ini: output file of each run: moses.ini with the tuned weights.
         output_history: output file of each run: BLEU and weights of every iteration (JSON).
+        checkpoint_dir: checkpoint directory of each run, used to resume an interrupted run.
 
     Returns:
         Seed, BLEU, weights and history of each run.
