@@ -13,16 +13,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rnnsmt import align as align
     from rnnsmt import analysis as analysis
-    from rnnsmt import api as api
     from rnnsmt import cslm as cslm
     from rnnsmt import demo as demo
+    from rnnsmt import evaluation as evaluation
     from rnnsmt import lm as lm
+    from rnnsmt import moses as moses
     from rnnsmt import nnjm as nnjm
     from rnnsmt import phrases as phrases
     from rnnsmt import project as project
     from rnnsmt import rnn as rnn
+    from rnnsmt import search as search
     from rnnsmt import selection as selection
     from rnnsmt import seq2seq as seq2seq
+    from rnnsmt import tuning as tuning
     from rnnsmt.translation.system import System
 
     load = System
@@ -32,22 +35,25 @@ __version__ = "1.0.0"
 PACKAGES = (
     "align",
     "analysis",
-    "api",
     "cslm",
     "demo",
+    "evaluation",
     "lm",
+    "moses",
     "nnjm",
     "phrases",
     "project",
     "rnn",
+    "search",
     "selection",
     "seq2seq",
+    "tuning",
 )
 """Packages whose functions are for Python users; they are imported on first use."""
 
 
 def __getattr__(name: str) -> object:
-    """Provide the packages and ``rnnsmt.api``, and ``rnnsmt.load(directory)``, to load a tuned system."""
+    """Provide the packages, and ``rnnsmt.load(directory)``, to load a tuned system."""
     if name in PACKAGES:
         return import_module(f"rnnsmt.{name}")
     if name == "load":

@@ -210,10 +210,10 @@ rule tune_lists:
         runtime=minutes(120, 5),
     params:
         version=version("tuning", "optimise"),
-        options=systems.optimiser_options(),
+        options=systems.optimizer_options(),
         seed=lambda w: config["seed"] + int(w.run),
     shell:
-        "rnnsmt tuning optimise --ini {input.ini:q} --nbest {input.nbest:q} --source {input.source:q} "
+        "rnnsmt tuning optimize --ini {input.ini:q} --nbest {input.nbest:q} --source {input.source:q} "
         "--reference {input.reference:q} --seed {params.seed} {params.options} --threads {threads} "
         "--output-ini {output:q} &> {log:q}"
 

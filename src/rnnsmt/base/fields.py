@@ -73,7 +73,7 @@ class Field:
         check: function that raises ``ValueError`` for a wrong value.
         path: whether the value is a path: ``input``, ``output`` (a file) or ``directory`` (of outputs).
         several: whether the option takes several values, of which the function gets the list; its items have the type
-            of those of the ``Sequence`` among the alternatives of the type.
+            of those of the ``Sequence`` among the alternatives of the type. Of a mapping, ``parse`` gives the entries.
         required: whether the command requires the option although the function has a default.
         positional: whether the command takes the value without the name of an option.
         group: several options of a command that make one value, for example the settings of a network.
@@ -349,10 +349,12 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
         rest["dest"] = name
     elif origin is Literal:
         rest["choices"] = parts
+    elif origin is Mapping and field.several:
+        rest |= {"nargs": "+", "action": _Update, "type": _entry_parser(field), "metavar": field.metavar}
     elif field.several:
         sequence = next(part for part in parts if get_origin(part) is Sequence)
         rest |= _of_list(sequence, field, rest["default"])
-    elif origin is Mapping:
+    elif origin is Mapping and field.parse is None:
         item = get_args(described(parts[1])[0])[0]
         rest |= {"nargs": "+", "action": _ByName, "type": _named_parser(item, field), "metavar": field.metavar}
     elif origin in _LISTS and field.parse is None:
@@ -375,7 +377,8 @@ def _of_list(kind: Any, field: Field, default: Any) -> dict[str, Any]:
     if has_length:
         rest["nargs"] = len(get_args(kind))
     else:
-        rest["nargs"] = "*" if default is not None and not default and not is_nested else "+"
+        may_be_empty = field.min_length == 0 or (default is not None and not default)
+        rest["nargs"] = "*" if may_be_empty and not is_nested else "+"
     if is_nested or (not has_length and not default):
         rest["action"] = _Append if is_nested else _Extend
     return rest
@@ -406,6 +409,34 @@ class _ByName(argparse.Action):
         for name, value in values:
             found.setdefault(name, []).append(value)
         setattr(namespace, self.dest, found)
+
+
+class _Update(argparse.Action):
+    """Add the entries of a mapping, (key, value), to those of the same option before."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Set the mapping, a new one."""
+        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), **dict(values)})
+
+
+def _entry_parser(field: Field) -> Callable[[str], tuple[str, Any]]:
+    """Return the function that argparse calls with the text of an entry of a mapping."""
+
+    def parse(text: str) -> tuple[str, Any]:
+        assert field.parse is not None
+        try:
+            key, value = field.parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text}: {error}") from None
+        return key, value
+
+    return parse
 
 
 def _named_parser(item: Any, field: Field) -> Callable[[str], tuple[str, Any]]:
@@ -448,6 +479,8 @@ def _paths(kind: Any, field: Field, value: Any) -> Iterator[str | PathLike[str]]
 def _metavar(annotation: Any) -> Any:
     """Return the placeholder of a value, if its type or its field determines it."""
     kind, field = described(annotation)
+    if get_origin(kind) is Literal:
+        return f"{{{','.join(map(str, get_args(kind)))}}}"
     return field.metavar or _METAVARS.get(kind)
 
 

@@ -373,7 +373,7 @@ def test_packing_refuses(system, capsys, words, said):
 
 def test_binary_models_are_not_packed(system, tmp_path, capsys):
     words = ["pack", "--system", str(system), "--output", str(tmp_path / "a.tar")]
-    assert main(["search", "binarise", "--ini", str(system / "moses.ini")]) == 0
+    assert main(["search", "binarize", "--ini", str(system / "moses.ini")]) == 0
     assert main(words) == 0
     with tarfile.open(tmp_path / "a.tar") as packed:
         assert "a/model.binary" not in packed.getnames()
