@@ -27,7 +27,6 @@ from rnnsmt.base.arguments import (
 from rnnsmt.base.fields import Field, described
 from rnnsmt.base.io import InputError, read_lines, write_report
 from rnnsmt.base.operations import Values, Written, operation
-from rnnsmt.config.derived import PARTS
 from rnnsmt.config.features import UnknownScore
 from rnnsmt.config.paths import LM, PHRASE_TABLE, REORDERING_TABLE
 from rnnsmt.config.sections import (
@@ -423,7 +422,7 @@ def tune(
 def check(
     moses_home: Home,
     *,
-    parts: Sequence[Part] = PARTS,
+    parts: Sequence[Part] = ("alignment", "training", "tuning", "decoding"),
     aligners: Sequence[MosesAligner] = ("model4",),
     lm_order: Annotated[int, Field(ge=1)] = 5,
 ) -> Values[str]:

@@ -170,9 +170,15 @@ def tune(
         source_file, reference_files = files.of("source", source), files.each_of("reference", reference)
         sources, references = read_texts(source_file, reference_files)
         check_sentences(sources, source_file)
-        affecting = {"nbest": nbest, "optimizer": optimizer, "restarts": restarts}
-        limits = {"pop_limit": pop_limit, "stack": stack, "cslm_cells": cslm_cells}
-        checkpoints = open_checkpoints(runs, source_file, reference_files, affecting | limits)
+        affecting: dict[str, object] = {
+            "nbest": nbest,
+            "optimizer": optimizer,
+            "restarts": restarts,
+            "pop_limit": pop_limit,
+            "stack": stack,
+            "cslm_cells": cslm_cells,
+        }
+        checkpoints = open_checkpoints(runs, source_file, reference_files, affecting)
         bleu = BatchBleu(references)
         results = []
         number_of_iterations = 0
@@ -276,7 +282,7 @@ def optimize(
     if output_ini is not None:
         read.write(output_ini)
     before, after = (100 * pool_bleu(flat, vector) for vector in (start, weights))
-    figures = {
+    figures: dict[str, object] = {
         "sentences": len(lists.texts),
         "translations": len(pool),
         "BLEU before": round(before, 2),

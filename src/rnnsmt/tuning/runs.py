@@ -132,7 +132,8 @@ def tuning_runs(
             raise InputError(
                 f"{option(name)}: {len(values)} given; specify one, or one for each of the {len(seeds)} runs"
             )
-    columns = {name: values if len(values) > 1 else values * len(seeds) for name, values in once.items()} | each_run
+    columns = {name: values if len(values) > 1 else values * len(seeds) for name, values in once.items()}
+    columns.update(each_run)
     rows = zip(*columns.values(), strict=True)
     return [
         TuningRun(number, seed, **dict(zip(columns, map(_path, row), strict=True)))
