@@ -84,11 +84,11 @@ def test_texts_are_any_iterable_of_strings():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"a b", "hypothesis: must be a path or a list of sentences, not bytes"),
-        (None, "hypothesis: must be a path or a list of sentences, not NoneType"),
-        ([b"a b"], "hypothesis: sentence 1 must be a string, not bytes"),
+        (b"a b", "hypothesis b'a b': must be a path, a list of Path objects, or one or several lists of sentences"),
+        (None, "hypothesis None: must be a path, a list of Path objects, or one or several lists of sentences"),
+        ([b"a b"], "hypothesis 1: must be a path or a list of sentences, not bytes"),
         (["a", float("nan")], "hypothesis: sentence 2 must be a string, not float"),
-        ([["a", "b"]], "hypothesis: sentence 1 must be a string, not list"),
+        ([["a", ["b"]]], "hypothesis 1: sentence 2 must be a string, not list"),
         (["\udcff"], "hypothesis: sentence 1 is not valid Unicode; decode the text as UTF-8"),
     ],
 )

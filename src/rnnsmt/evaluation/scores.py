@@ -100,7 +100,7 @@ def score_output(
     """
     from rnnsmt.bleu.batch import corpus_statistics
 
-    hypotheses, texts = read_texts(hypothesis, references)
+    hypotheses, texts = read_texts(str(hypothesis), list(references))
     for number, line in enumerate(hypotheses, 1):
         if mark := SEGMENTATION_MARK.search(line):
             raise InputError(
@@ -108,7 +108,7 @@ def score_output(
             )
     plain, metrics = None, {}
     if plain_hypothesis is not None:
-        plain_hypotheses, plain_texts = read_texts(plain_hypothesis, plain_references or [])
+        plain_hypotheses, plain_texts = read_texts(plain_hypothesis, list(plain_references or []))
         if len(plain_hypotheses) != len(hypotheses):
             raise InputError(
                 f"{plain_hypothesis} has {len(plain_hypotheses)} lines, but {hypothesis} has {len(hypotheses)}; "
