@@ -423,19 +423,9 @@ def test_a_text_of_a_language_model_stays_where_it_cannot_be_replaced(
     assert "tok.fr, line 2: not UTF-8" in refused(trained, command, capsys)
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ("--save-every nan", "--save-every nan: must be a non-negative number of seconds"),
-        ("--save-every -1", "--save-every -1.0: must be a non-negative number of seconds"),
-        ("--time-limit 0", "--time-limit 0.0: must be a positive number of seconds"),
-        ("--time-limit nan", "--time-limit nan: must be"),
-        ("--hidden 2147483647", "out of memory"),
-    ],
-)
-def test_numbers_of_a_training(trained: Path, capsys: pytest.CaptureFixture[str], options: str, sentence: str) -> None:
+def test_a_training_without_enough_memory(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(trained / "checkpoint")
-    assert sentence in refused(trained, f"{TRAIN} {options}", capsys)
+    assert "out of memory" in refused(trained, f"{TRAIN} --hidden 2147483647", capsys)
 
 
 @pytest.mark.parametrize(("stage", "name"), [("perplexity", "lm.arpa"), ("mert", "dev.fr"), ("table", "lex.e2f")])
