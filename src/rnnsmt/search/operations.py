@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from rnnsmt.base.arguments import (
     THREADS,
@@ -24,19 +24,8 @@ from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.config.sections import CslmCells, Device, Rnn, Search
 from rnnsmt.search.options import PopLimitOrIni, StackOrIni, options_for
 
-
-class Hypothesis(NamedTuple):
-    """An entry of an n-best list.
-
-    Attributes:
-        text: words joined by single spaces.
-        score: ``features`` times weights.
-        features: by name of the feature; of a feature with several scores, ``LM0:0``, ``LM0:1`` and so on.
-    """
-
-    text: str
-    score: float
-    features: dict[str, float]
+if TYPE_CHECKING:
+    from rnnsmt.search.nbest import Hypothesis
 
 
 class Translations(Values[str]):
@@ -46,7 +35,7 @@ class Translations(Values[str]):
         nbest: n-best list of every sentence, best translation first; no lists if they are written to files.
     """
 
-    def __init__(self, texts: Iterable[str], nbest: list[list[Hypothesis]], figures: Mapping[str, object]) -> None:
+    def __init__(self, texts: Iterable[str], nbest: "list[list[Hypothesis]]", figures: Mapping[str, object]) -> None:
         super().__init__(texts, figures)
         self.nbest = nbest
 

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.io import write_lines_or_stdout
-from rnnsmt.base.progress import say, track
+from rnnsmt.base.progress import track, warn
 from rnnsmt.search import decoder
 from rnnsmt.search.model import SearchModel
-from rnnsmt.search.nbest import Translation, detail_lines, write_lists
+from rnnsmt.search.nbest import Hypothesis, Translation, detail_lines, write_lists
 from rnnsmt.search.neural import NeuralCounts, total_counts
-from rnnsmt.search.operations import Hypothesis
 from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.source_text import raw_text_warning
@@ -39,13 +38,13 @@ def translate_text(
     output: str | Path | None,
     details: str | Path | None,
     nbest_file: str | Path | None,
-    warn: bool,
+    checks: bool,
 ) -> tuple[list[str], list[list[Hypothesis]], dict[str, int | float]]:
     """Translate one text, and write the outputs that are not None.
 
     Args:
         weights: ``float64`` [F].
-        warn: whether to log a warning if the first sentences of the text do not look tokenised.
+        checks: whether to log a warning if the first sentences of the text do not look tokenised.
 
     Returns:
         The translations, the n-best lists (none if they are written to ``nbest_file``), and the statistics of the
@@ -54,7 +53,7 @@ def translate_text(
     totals, counts_before = _Totals(), total_counts(model.neural)
     began = time.process_time()
     results = track(
-        _search_text(model, weights, sentences, options, totals, warn), "translating", len(sentences), "sentences"
+        _search_text(model, weights, sentences, options, totals, checks), "translating", len(sentences), "sentences"
     )
     if nbest_file is not None:
         results = write_lists(nbest_file, results, model.feature_names, model.listed)
@@ -99,14 +98,14 @@ def _search_text(
     sentences: list[str],
     options: SearchOptions,
     totals: _Totals,
-    warn: bool,
+    checks: bool,
 ) -> Iterator[Translation]:
     """Yield the translations of a text, ``CHUNK`` sentences per search, and update ``totals``."""
     for begin in range(0, len(sentences), decoder.CHUNK):
         chunk = sentences[begin : begin + decoder.CHUNK]
         search = SentenceSearch(model, look_up(model, chunk), weights, options)
         totals.words += sum(map(len, search.looked_up.spans))
-        if warn and begin == 0:
+        if checks and begin == 0:
             _warn_about_raw_text(chunk, search.looked_up.unknown)
         for translation in decoder.translations(search):
             totals.unknown_words += translation.unknown
@@ -118,7 +117,7 @@ def _search_text(
 def _warn_about_raw_text(sentences: list[str], unknown: list[str]) -> None:
     warning = raw_text_warning(sentences, unknown)
     if warning is not None:
-        say(warning)
+        warn(warning)
 
 
 def _query_statistics(before: NeuralCounts, after: NeuralCounts) -> dict[str, int]:
