@@ -41,7 +41,7 @@ def test_from_sentences_to_a_tuned_system(tmp_path):
     outputs = [tmp_path / name for name in OUTPUTS]
     network = rnnsmt.rnn.train(pairs, *outputs, settings=RnnSettings.preset("demo", updates=3, hidden=8)).path
     scores = rnnsmt.rnn.score(pairs, network, tmp_path / "scores.npy")
-    assert len(scores) == 6 and max(scores) < 0
+    assert len(scores.values) == 8 and max(scores.values) < 0
     augmented = rnnsmt.phrases.augment([[tmp_path / "scores.npy"]], tmp_path / "augmented.gz", phrase_table=table).path
     files = {"phrase_table": augmented, "reordering_table": reordering, "lm": lm, "lm_order": 2, "num_features": 5}
     ini = rnnsmt.moses.write_ini(tmp_path / "moses.ini", **files).path
