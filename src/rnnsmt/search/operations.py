@@ -1,9 +1,8 @@
 """Operations of the phrase-based decoder."""
 
 import time
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from rnnsmt.base.arguments import (
     THREADS,
@@ -20,35 +19,10 @@ from rnnsmt.base.arguments import (
 )
 from rnnsmt.base.fields import Field
 from rnnsmt.base.io import InputError, write_report
-from rnnsmt.base.operations import Values, Written, operation
+from rnnsmt.base.operations import Written, operation
 from rnnsmt.config.sections import CslmCells, Device, Rnn, Search
 from rnnsmt.search.options import PopLimitOrIni, StackOrIni, options_for
-
-
-class Hypothesis(NamedTuple):
-    """An entry of an n-best list.
-
-    Attributes:
-        text: words joined by single spaces.
-        score: ``features`` times weights.
-        features: by name of the feature; of a feature with several scores, ``LM0:0``, ``LM0:1`` and so on.
-    """
-
-    text: str
-    score: float
-    features: dict[str, float]
-
-
-class Translations(Values[str]):
-    """Translations of all sentences, those of all texts one after the other; empty for an empty sentence.
-
-    Attributes:
-        nbest: n-best list of every sentence, best translation first; no lists if they are written to files.
-    """
-
-    def __init__(self, texts: Iterable[str], nbest: list[list[Hypothesis]], figures: Mapping[str, object]) -> None:
-        super().__init__(texts, figures)
-        self.nbest = nbest
+from rnnsmt.search.results import Hypothesis, Translations
 
 
 @operation(version=4)

@@ -15,8 +15,8 @@ from rnnsmt.search import decoder
 from rnnsmt.search.model import SearchModel
 from rnnsmt.search.nbest import Translation, detail_lines, write_lists
 from rnnsmt.search.neural import NeuralCounts, total_counts
-from rnnsmt.search.operations import Hypothesis
 from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.results import Hypothesis
 from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.source_text import raw_text_warning
 from rnnsmt.search.translation_options import look_up
