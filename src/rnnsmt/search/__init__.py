@@ -4,6 +4,7 @@ With neural features, many sentences are searched in lockstep, stack by stack. `
 ``decoder.decode`` keep a model in memory for several calls.
 """
 
-from rnnsmt.search.operations import Translations, binarize, decode
+from rnnsmt.search.operations import binarize, decode
+from rnnsmt.search.results import Hypothesis, Translations
 
-__all__ = ["Translations", "binarize", "decode"]
+__all__ = ["Hypothesis", "Translations", "binarize", "decode"]

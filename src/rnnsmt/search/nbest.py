@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,20 +22,6 @@ from rnnsmt.search.kernels.records import Derivations, RankedOptions, Work
 
 DERIVATIONS_PER_WORD = 20
 """Initial capacity for derivations, per word of the sentence and entry of the n-best list."""
-
-
-class Hypothesis(NamedTuple):
-    """An entry of an n-best list.
-
-    Attributes:
-        text: words joined by single spaces.
-        score: ``features`` times weights.
-        features: by name of the feature; of a feature with several scores, ``LM0:0``, ``LM0:1`` and so on.
-    """
-
-    text: str
-    score: float
-    features: dict[str, float]
 
 
 @dataclass

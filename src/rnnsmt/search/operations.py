@@ -1,9 +1,8 @@
 """Operations of the phrase-based decoder."""
 
 import time
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from rnnsmt.base.arguments import (
     THREADS,
@@ -20,24 +19,10 @@ from rnnsmt.base.arguments import (
 )
 from rnnsmt.base.fields import Field
 from rnnsmt.base.io import InputError, write_report
-from rnnsmt.base.operations import Values, Written, operation
+from rnnsmt.base.operations import Written, operation
 from rnnsmt.config.sections import CslmCells, Device, Rnn, Search
 from rnnsmt.search.options import PopLimitOrIni, StackOrIni, options_for
-
-if TYPE_CHECKING:
-    from rnnsmt.search.nbest import Hypothesis
-
-
-class Translations(Values[str]):
-    """Translations of all sentences, those of all texts one after the other; empty for an empty sentence.
-
-    Attributes:
-        nbest: n-best list of every sentence, best translation first; no lists if they are written to files.
-    """
-
-    def __init__(self, texts: Iterable[str], nbest: "list[list[Hypothesis]]", figures: Mapping[str, object]) -> None:
-        super().__init__(texts, figures)
-        self.nbest = nbest
+from rnnsmt.search.results import Hypothesis, Translations
 
 
 @operation(version=4)

@@ -13,9 +13,10 @@ from rnnsmt.base.io import write_lines_or_stdout
 from rnnsmt.base.progress import track, warn
 from rnnsmt.search import decoder
 from rnnsmt.search.model import SearchModel
-from rnnsmt.search.nbest import Hypothesis, Translation, detail_lines, write_lists
+from rnnsmt.search.nbest import Translation, detail_lines, write_lists
 from rnnsmt.search.neural import NeuralCounts, total_counts
 from rnnsmt.search.options import SearchOptions
+from rnnsmt.search.results import Hypothesis
 from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.source_text import raw_text_warning
 from rnnsmt.search.translation_options import look_up

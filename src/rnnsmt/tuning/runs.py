@@ -133,12 +133,13 @@ def tuning_runs(
                 f"{option(name)}: {len(values)} given; specify one, or one for each of the {len(seeds)} runs"
             )
     columns = {name: values if len(values) > 1 else values * len(seeds) for name, values in once.items()}
-    columns |= each_run
-    rows: Any = zip(*columns.values(), strict=True)
-    return [
-        TuningRun(number, seed, **{name: _path(value) for name, value in zip(columns, row, strict=True)})
-        for number, (seed, row) in enumerate(zip(seeds, rows, strict=True), 1)
-    ]
+    columns.update(each_run)
+    rows = zip(*columns.values(), strict=True)
+    runs = []
+    for number, (seed, row) in enumerate(zip(seeds, rows, strict=True), 1):
+        paths: dict[str, Any] = {name: _path(value) for name, value in zip(columns, row, strict=True)}
+        runs.append(TuningRun(number, seed, **paths))
+    return runs
 
 
 def by_model(runs: Sequence[TuningRun]) -> dict[tuple[Path, Path | None], list[TuningRun]]:
