@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rnnsmt import selection as selection
     from rnnsmt import seq2seq as seq2seq
     from rnnsmt import tuning as tuning
+    from rnnsmt.base.io import InputError as InputError
     from rnnsmt.translation.system import System
 
     load = System
@@ -53,14 +54,16 @@ PACKAGES = (
 
 
 def __getattr__(name: str) -> object:
-    """Provide the packages, and ``rnnsmt.load(directory)``, to load a tuned system."""
+    """Provide the packages, ``InputError``, and ``rnnsmt.load(directory)``, to load a tuned system."""
     if name in PACKAGES:
         return import_module(f"rnnsmt.{name}")
     if name == "load":
         return import_module("rnnsmt.translation.system").System
+    if name == "InputError":
+        return import_module("rnnsmt.base.io").InputError
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Return the names in the module, including those that are loaded on first use."""
-    return sorted({*globals(), *PACKAGES, "load"})
+    return sorted({*globals(), *PACKAGES, "InputError", "load"})
