@@ -209,7 +209,7 @@ rule tune_lists:
         mem_mb=megabytes(400, 25),
         runtime=minutes(120, 5),
     params:
-        version=version("tuning", "optimise"),
+        version=version("tuning", "optimize"),
         options=systems.optimizer_options(),
         seed=lambda w: config["seed"] + int(w.run),
     shell:
