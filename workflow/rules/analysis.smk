@@ -106,9 +106,7 @@ rule bleu_curves:
     params:
         version=version("analysis", "bleu-curves"),
         hypotheses=lambda w: [
-            f"{system}=results/systems/{system}/run{run}/{w.set}.tokens"
-            for system in settings.compare
-            for run in RUNS
+            f"{system}=results/systems/{system}/run{run}/{w.set}.tokens" for system in settings.compare for run in RUNS
         ],
         pictures=lambda w, output: output[:2],
     shell:
@@ -324,7 +322,11 @@ RESULTS = [
     "results/provenance.json",
     *(f"results/figures/{name}.{suffix}" for name in PICTURES for suffix in ("png", "svg")),
     *(f"results/analysis/{name}.json" for name in PICTURES if name.startswith(("bleu-curves", "sentence"))),
-    *(f"results/figures/{name}.{suffix}" for name in [*MAPS, *(f"{name}-zooms" for name in MAPS)] for suffix in ("png", "svg")),
+    *(
+        f"results/figures/{name}.{suffix}"
+        for name in [*MAPS, *(f"{name}-zooms" for name in MAPS)]
+        for suffix in ("png", "svg")
+    ),
     *(f"results/analysis/{name}.json" for name in MAPS),
     *(path for path in COMPARISONS),
     *(str(Path(path).with_suffix(".md")) for path in [*COMPARISONS, *EXAMPLES]),

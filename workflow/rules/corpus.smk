@@ -27,9 +27,7 @@ rule fetch:
         version=version("corpus", "fetch"),
         url=lambda w: texts.download(w.key, w.file).url,
         sha256=lambda w: texts.download(w.key, w.file).sha256 or "none",
-        mirrors=lambda w: " ".join(
-            f"--mirror {shlex.quote(url)}" for url in texts.download(w.key, w.file).mirrors
-        ),
+        mirrors=lambda w: " ".join(f"--mirror {shlex.quote(url)}" for url in texts.download(w.key, w.file).mirrors),
     shell:
         "rnnsmt corpus fetch --url {params.url:q} {params.mirrors} --sha256 {params.sha256} "
         "--output {output:q} &> {log:q}"
