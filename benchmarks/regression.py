@@ -27,6 +27,7 @@ from pathlib import Path
 import yaml
 
 from rnnsmt.config.paths import Texts
+from rnnsmt.config.validation import checked_config
 
 TOLERANCE = 0.2
 RECORDS = Path(__file__).with_suffix(".json")
@@ -56,7 +57,7 @@ def commands(run: Path, out: Path) -> dict[str, list[str]]:
         run: directory of a complete run on the demo corpus.
         out: existing output directory of the commands.
     """
-    texts = Texts(yaml.safe_load((Path(__file__).parents[1] / "config.yaml").read_text()))
+    texts = Texts(checked_config(yaml.safe_load((Path(__file__).parents[1] / "config.yaml").read_text())))
     source, target = (texts.training_text(lang) for lang in (texts.source, texts.target))
     lines = {
         "align": f"align words --source {source} --target {target} --aligner fast_align --direction forward "

@@ -1,5 +1,5 @@
 # Word alignment in both directions and symmetrisation, for every aligner of the configuration.
-ALIGNED = paths.alignments(config)
+ALIGNED = paths.alignments(settings)
 HEURISTICS = "grow-diag-final-and|grow-diag-final|grow-diag|intersection|union"
 
 
@@ -45,7 +45,7 @@ else:
             direction="forward|reverse",
         conda:
             BASE_ENV
-        threads: 1 if is_demo_corpus(config) else HALF
+        threads: 1 if is_demo_corpus(settings) else HALF
         resources:
             mem_mb=megabytes(430, 25),
             runtime=LONG,
@@ -83,7 +83,7 @@ rule check_alignment:
     input:
         source=texts.training_text(SOURCE),
         target=texts.training_text(TARGET),
-        alignment=config["alignment"]["external"] or [],
+        alignment=settings.alignment.external or [],
     output:
         "results/align/external/aligned.gz",
     log:
@@ -105,9 +105,9 @@ ALIGNMENTS = [
     *(ALIGNED if HAS_TABLES else []),
     *(
         f"results/align/{aligner}/{direction}.gz"
-        for aligner in config["alignment"]["aligners"]
+        for aligner in settings.alignment.aligners
         for direction in ("forward", "reverse")
-        if HAS_TABLES and not config["alignment"]["external"] and "alignment" not in MOSES_PARTS
+        if HAS_TABLES and not settings.alignment.external and "alignment" not in MOSES_PARTS
     ),
 ]
 

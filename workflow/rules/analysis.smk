@@ -7,7 +7,7 @@ HAS_RNN = "rnn" in systems.networks
 PICTURES = [f"learning-{name}" for name in [*systems.networks, *systems.lstms]]
 PICTURES += ["mert"] * bool(systems.compared) + ["scores-rnn"] * HAS_RNN
 PICTURES += [f"bleu-curves-{name}" for name in texts.test if systems.lstms]
-PICTURES += ["sentence-vectors"] if systems.lstms and config["seq2seq"]["sentences"] else []
+PICTURES += ["sentence-vectors"] if systems.lstms and settings.seq2seq.sentences else []
 MAPS = ["words", "phrases"] if HAS_RNN else []
 if not HAS_FIGURES:
     PICTURES, MAPS = [], []
@@ -19,7 +19,7 @@ COMPARISONS = [
     for name in texts.test
 ]
 NETWORK_TITLES = {feature.network: feature.title for feature in BY_NAME.values() if feature.title}
-NETWORK_TITLES |= {name: label(name) for name in config["seq2seq"]["networks"]}
+NETWORK_TITLES |= {name: label(name) for name in settings.seq2seq.networks}
 
 
 rule learning_curve:
@@ -83,7 +83,7 @@ rule tuning_curves:
 # Figures 2 and 3 of Sutskever et al. (2014).
 rule bleu_curves:
     input:
-        systems=expand(f"{RUN}/{{set}}.tokens", system=config["compare"], run=RUNS, allow_missing=True),
+        systems=expand(f"{RUN}/{{set}}.tokens", system=settings.compare, run=RUNS, allow_missing=True),
         source=lambda w: texts.set_text("preprocessed", w.set, SOURCE),
         reference=lambda w: texts.set_text("tokenized", w.set, TARGET),
         text=texts.training_text(SOURCE),
@@ -106,9 +106,7 @@ rule bleu_curves:
     params:
         version=version("analysis", "bleu-curves"),
         hypotheses=lambda w: [
-            f"{system}=results/systems/{system}/run{run}/{w.set}.tokens"
-            for system in config["compare"]
-            for run in RUNS
+            f"{system}=results/systems/{system}/run{run}/{w.set}.tokens" for system in settings.compare for run in RUNS
         ],
         pictures=lambda w, output: output[:2],
     shell:
@@ -120,7 +118,7 @@ rule bleu_curves:
 rule sentence_vectors:
     input:
         model=systems.lstm_models[:1],
-        sentences=config["seq2seq"]["sentences"] or [],
+        sentences=settings.seq2seq.sentences or [],
     output:
         report(
             "results/figures/sentence-vectors.png",
@@ -166,7 +164,7 @@ rule score_scatter:
         runtime=minutes(10, 0.02),
     params:
         version=version("analysis", "score-scatter"),
-        seed=config["seed"],
+        seed=settings.seed,
     shell:
         "rnnsmt analysis score-scatter --phrase-table {input.phrase_table:q} --scores {input.scores:q} "
         "--seed {params.seed} --output {output:q} &> {log:q}"
@@ -190,7 +188,7 @@ rule compare_systems:
     log:
         "results/logs/analysis/{system}.vs.{other}.{set}.log",
     wildcard_constraints:
-        other=any_of(config["systems"]),
+        other=any_of(settings.systems),
     conda:
         search_env
     resources:
@@ -235,7 +233,7 @@ rule phrase_examples:
     params:
         version=version("analysis", "phrase-examples"),
         pairs=subpath(input[0], parent=True),
-        seed=config["seed"],
+        seed=settings.seed,
     shell:
         "rnnsmt analysis phrase-examples --phrase-table {input.phrase_table:q} --scores {input.scores:q} "
         "--model {input.model:q} --pairs {params.pairs:q} --seed {params.seed} "
@@ -276,8 +274,8 @@ rule embeddings:
     params:
         version=version("analysis", "embeddings"),
         pairs=subpath(input[0], parent=True),
-        sample=2000 if is_demo_corpus(config) else 5000,
-        seed=config["seed"],
+        sample=2000 if is_demo_corpus(settings) else 5000,
+        seed=settings.seed,
     shell:
         "rnnsmt analysis embeddings --of {wildcards.of} --model {input.model:q} --pairs {params.pairs:q} "
         "--sample {params.sample} --seed {params.seed} --output {output.figure:q} {output.svg:q} "
@@ -324,7 +322,11 @@ RESULTS = [
     "results/provenance.json",
     *(f"results/figures/{name}.{suffix}" for name in PICTURES for suffix in ("png", "svg")),
     *(f"results/analysis/{name}.json" for name in PICTURES if name.startswith(("bleu-curves", "sentence"))),
-    *(f"results/figures/{name}.{suffix}" for name in [*MAPS, *(f"{name}-zooms" for name in MAPS)] for suffix in ("png", "svg")),
+    *(
+        f"results/figures/{name}.{suffix}"
+        for name in [*MAPS, *(f"{name}-zooms" for name in MAPS)]
+        for suffix in ("png", "svg")
+    ),
     *(f"results/analysis/{name}.json" for name in MAPS),
     *(path for path in COMPARISONS),
     *(str(Path(path).with_suffix(".md")) for path in [*COMPARISONS, *EXAMPLES]),

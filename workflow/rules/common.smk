@@ -36,38 +36,39 @@ from rnnsmt.config.corpora import language_warnings, missing_files
 from rnnsmt.config.features import BY_NAME
 from rnnsmt.config.systems import Systems, column_options, settings_options
 from rnnsmt.config.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
-from rnnsmt.config.validation import ConfigurationError, checked_config
+from rnnsmt.config.validation import ConfigurationError, checked_config, plain_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.stages import stages
 
 # The configuration of the run, or of a workflow that uses this one as a module, overrides config.yaml, and config.yaml the
-# defaults of the settings (`rnnsmt project settings`). From here on, config has a value for every setting.
+# defaults of the settings (`rnnsmt project settings`). Rules read settings; config has the same values, for the provenance.
 with open(workflow.source_path("../../config.yaml"), encoding="utf-8") as file:
     given = yaml.safe_load(file)
 update_config(given, config)
 try:
-    config.update(checked_config(given))
-    if mistakes := list(setting_mistakes(config)):
+    settings = checked_config(given)
+    if mistakes := list(setting_mistakes(settings)):
         raise ConfigurationError(mistakes)
 except ConfigurationError as error:
     raise WorkflowError(str(error))
-MOSES_PARTS = parts_of_moses(config)
+config.update(plain_config(settings))
+MOSES_PARTS = parts_of_moses(settings)
 if MOSES_PARTS:
     try:
-        moses = Installation(config["moses_home"])
+        moses = Installation(settings.moses_home)
         check_path(Path.cwd())
         if workflow.is_main_process:  # not again in every job
-            moses.check(needs_of(config))
+            moses.check(needs_of(settings))
     except InputError as error:
         raise WorkflowError(str(error))
     MOSES_HOME = str(moses.home)
 
 # Whether jobs run on machines other than this one.
-CLUSTER = config["cluster"]
+CLUSTER = settings.cluster
 
 # The files of all texts, and the components of all systems.
-texts = Texts(config)
-systems = Systems(config)
+texts = Texts(settings)
+systems = Systems(settings)
 
 # Whether a system of the table, or a network, uses the phrase table.
 HAS_TABLES = bool(systems.tuned or systems.networks)
@@ -76,8 +77,8 @@ HAS_TABLES = bool(systems.tuned or systems.networks)
 HAS_FIGURES = has_environments or all(map(find_spec, ("matplotlib", "sklearn")))
 
 if workflow.is_main_process:
-    warnings = list(language_warnings(list(texts.corpora.values()), config["languages"]))
-    warnings += missing_files(list(texts.corpora.values()), config["data_dir"])
+    warnings = list(language_warnings(list(texts.corpora.values()), settings.languages))
+    warnings += missing_files(list(texts.corpora.values()), settings.data_dir)
     if (systems.networks or systems.lstm_models) and not has_environments and not find_spec("torch"):
         warnings.append(
             f"{', '.join(systems.networks or systems.lstms)}: these networks require PyTorch, which is not installed for "
@@ -132,12 +133,12 @@ wildcard_constraints:
     lang=f"{SOURCE}|{TARGET}",
     corpus=any_of(texts.corpora),
     set=any_of(SETS),
-    system=any_of(config["systems"]),
+    system=any_of(settings.systems),
     run=r"\d+",
     network=r"\d+",
-    lstm=any_of(config["seq2seq"]["networks"]),
+    lstm=any_of(settings.seq2seq.networks),
     ensemble=r"\d+",
-    aligner=any_of(config["alignment"]["aligners"]),
+    aligner=any_of(settings.alignment.aligners),
     kind="bitext|mono|raw|tokenized|truecased",
 
 

@@ -1,12 +1,12 @@
 # Preprocessing: cleaning, tokenisation and truecasing of the raw files.
 TEXT_STEPS = " ".join(
     [
-        *(switch(f"no-{step}", not config["text"][step]) for step in ("normalize", "tokenize", "escape")),
-        switch("lowercase", config["text"]["lowercase"]),
+        *(switch(f"no-{step}", not getattr(settings.text, step)) for step in ("normalize", "tokenize", "escape")),
+        switch("lowercase", settings.text.lowercase),
     ]
 )
 KEPT_WHOLE = {"dev": "--keep-all --min-lines 2", "test": "--keep-all"}
-CLEANING = f"--max-length {config['text']['max_length']} --max-ratio {config['text']['max_ratio']} {TEXT_STEPS}"
+CLEANING = f"--max-length {settings.text.max_length} --max-ratio {settings.text.max_ratio} {TEXT_STEPS}"
 
 
 # A partial download is kept (file.KEY.part); the next attempt, or the next run, resumes it.
@@ -25,11 +25,9 @@ rule fetch:
         runtime=minutes(720),
     params:
         version=version("corpus", "fetch"),
-        url=lambda w: texts.download(w.key, w.file)["url"],
-        sha256=lambda w: texts.download(w.key, w.file).get("sha256", "none"),
-        mirrors=lambda w: " ".join(
-            f"--mirror {shlex.quote(url)}" for url in texts.download(w.key, w.file).get("mirrors", [])
-        ),
+        url=lambda w: texts.download(w.key, w.file).url,
+        sha256=lambda w: texts.download(w.key, w.file).sha256 or "none",
+        mirrors=lambda w: " ".join(f"--mirror {shlex.quote(url)}" for url in texts.download(w.key, w.file).mirrors),
     shell:
         "rnnsmt corpus fetch --url {params.url:q} {params.mirrors} --sha256 {params.sha256} "
         "--output {output:q} &> {log:q}"
@@ -157,7 +155,7 @@ rule raw_reference:
         runtime=minutes(30),
     params:
         version=version("corpus", "prepare"),
-        case=switch("lowercase", config["text"]["lowercase"]),
+        case=switch("lowercase", settings.text.lowercase),
         check=lambda w, input: unchecked(w, input) if texts.corpora[w.corpus].reference else "--no-check",
     shell:
         f"rnnsmt corpus prepare --target {{input.target:q}} --target-lang {TARGET} "

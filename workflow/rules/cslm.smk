@@ -22,7 +22,7 @@ rule cslm_prepare:
     params:
         version=version("cslm", "prepare"),
         texts=in_order(texts.lm_texts()),
-        vocab_size=config["rnn"]["vocab_size"],
+        vocab_size=settings.rnn.vocab_size,
         directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt cslm prepare --input {input.text:q} --vocab-size {params.vocab_size} "
@@ -49,9 +49,9 @@ rule cslm_train:
         device=DEVICE,
     params:
         version=version("cslm", "train"),
-        preset=config["cslm"]["preset"],
-        preset_says=CSLM_PRESETS[config["cslm"]["preset"]].as_dict(),
-        settings=settings_options(config["cslm"]["settings"]),
+        preset=settings.cslm.preset,
+        preset_says=CSLM_PRESETS[settings.cslm.preset].as_dict(),
+        settings=settings_options(settings.cslm.settings),
         seed=lambda w: systems.network_seed(w.network),
         text=subpath(input[0], parent=True),
         directory=subpath(output.model, parent=True),
@@ -107,7 +107,7 @@ rule cslm_rescore:
     params:
         version=version("cslm", "rescore"),
         models=systems.ensemble_options("cslm", 1, len(SETS)),
-        unknown=config["cslm"]["unknown"],
+        unknown=settings.cslm.unknown,
     shell:
         "rnnsmt cslm rescore {params.models} --nbest {input.nbest:q} --output {output:q} --unknown {params.unknown} "
         "--device {resources.device} --threads {threads} &> {log:q}"

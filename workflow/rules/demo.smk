@@ -18,7 +18,7 @@ rule demo:
         runtime=minutes(10),
     params:
         version=version("demo", "make"),
-        scale=config["demo"]["scale"],
+        scale=settings.demo.scale,
         directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt demo make --output-dir {params.directory:q} --scale {params.scale} &> {log:q}"

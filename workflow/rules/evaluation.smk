@@ -1,10 +1,10 @@
 # Decoding of every set with every tuned system, scores, Table 1 and its provenance.
 import json
 
-SCORES = expand(f"{RUN}/{{set}}.bleu.json", system=config["compare"], run=RUNS, set=SETS)
+SCORES = expand(f"{RUN}/{{set}}.bleu.json", system=settings.compare, run=RUNS, set=SETS)
 NETWORK_NAMES = systems.of_every_training("{name}{n}") + systems.lstm_names
-JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["evaluation"]["joint"].items())
-KEEP_CASE = switch("no-detruecase", config["text"]["lowercase"] or not config["text"]["truecase"])
+JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in settings.evaluation.joint.items())
+KEEP_CASE = switch("no-detruecase", settings.text.lowercase or not settings.text.truecase)
 
 
 if "decoding" in MOSES_PARTS:
@@ -120,7 +120,7 @@ rule score:
         version=version("evaluation", "score"),
         detokenize=version("corpus", "detokenize"),
         sets=in_order(SETS),
-        case=f"{KEEP_CASE} {switch('lowercase', config['text']['lowercase'])}",
+        case=f"{KEEP_CASE} {switch('lowercase', settings.text.lowercase)}",
     shell:
         "rnnsmt evaluation score --hypothesis {input.text:q} --reference {input.reference:q} "
         "--detok-reference {input.plain_reference:q} --decode-report {input.decode:q} --test-set {params.sets} "
@@ -154,8 +154,8 @@ rule table1:
         version=version("evaluation", "table"),
         sets=in_order(SETS),
         joint=JOINT,
-        paper=switch("paper", config["evaluation"]["paper"]),
-        features=systems.table_features(config["compare"]),
+        paper=switch("paper", settings.evaluation.paper),
+        features=systems.table_features(settings.compare),
         trainings=len(TRAININGS),
         title="Table 1: BLEU",
         tuning=systems.tuning_text(),
@@ -169,11 +169,11 @@ rule table1:
 
 # Table 2: the systems of Sutskever et al. (2014), and phrase-based systems rescored by their LSTMs; not part of the
 # default target. configs/seq2seq.yaml defines them.
-if config["seq2seq"]["compare"]:
+if settings.seq2seq.compare:
 
     use rule table1 as table2 with:
         input:
-            scores=expand(f"{RUN}/{{set}}.bleu.json", system=config["seq2seq"]["compare"], run=RUNS, set=SETS),
+            scores=expand(f"{RUN}/{{set}}.bleu.json", system=settings.seq2seq.compare, run=RUNS, set=SETS),
             histories=[],
         output:
             tsv="results/table2.tsv",
@@ -184,7 +184,7 @@ if config["seq2seq"]["compare"]:
         log:
             "results/logs/report/table2.log",
         params:
-            features=systems.table_features(config["seq2seq"]["compare"]),
+            features=systems.table_features(settings.seq2seq.compare),
             title="Table 2: BLEU with LSTMs",
             provenance="",
 
@@ -197,7 +197,7 @@ rule provenance:
         histories=systems.of_every_training("results/{name}/network{n}/history.json") + systems.lstm_histories,
         corpora=texts.raw_files(),
         prepared=[f"results/corpus/tokenized/{name}.report.json" for name in texts.corpora],
-        alignment=config["alignment"]["external"] or [],
+        alignment=settings.alignment.external or [],
         references=[
             path for name in SETS for path in (texts.set_text("tokenized", name, TARGET), texts.plain_reference(name))
         ],

@@ -2,7 +2,7 @@
 LM = f"results/model/{paths.LM}"
 LMPLZ = f"--lmplz {shlex.quote(str(moses.program('lmplz')))} " if "training" in MOSES_PARTS else ""
 # Omitted without pruning, so that existing unpruned models are not estimated again.
-LM_PRUNING = f"--prune {' '.join(map(str, config['lm']['prune']))} " if config["lm"]["prune"] else ""
+LM_PRUNING = f"--prune {' '.join(map(str, settings.lm.prune))} " if settings.lm.prune else ""
 
 
 rule language_model:
@@ -21,8 +21,8 @@ rule language_model:
     params:
         version=version("lm", "estimate"),
         texts=in_order(texts.lm_texts()),
-        order=config["lm"]["order"],
-        estimator=config["lm"]["estimator"],
+        order=settings.lm.order,
+        estimator=settings.lm.estimator,
     shell:
         "rnnsmt lm estimate --input {input:q} --order {params.order} --estimator {params.estimator} "
         + LMPLZ

@@ -30,7 +30,7 @@ rule augment:
 
 
 # An ini is made from the configuration alone: it names files, so that changed tables are no reason to write it again.
-LIMITS = f"--distortion-limit {config['search']['distortion_limit']} --table-limit {config['search']['table_limit']}"
+LIMITS = f"--distortion-limit {settings.search.distortion_limit} --table-limit {settings.search.table_limit}"
 
 
 rule moses_ini:
@@ -47,7 +47,7 @@ rule moses_ini:
     params:
         version=version("moses", "write-ini"),
         limits=LIMITS,
-        order=config["lm"]["order"],
+        order=settings.lm.order,
         directory=subpath(output[0], parent=True),
     shell:
         f"rnnsmt moses write-ini --model-dir {{params.directory:q}} --phrase-table {PHRASE_TABLE} "
@@ -71,7 +71,7 @@ rule augmented_ini:
     params:
         version=version("moses", "write-ini"),
         limits=LIMITS,
-        order=config["lm"]["order"],
+        order=settings.lm.order,
         model=lambda w: systems.ini_options(w.features.split("_"), w.network),
         directory=lambda w, output: Path(output[0]).parents[3] / "model",
     shell:
@@ -101,7 +101,7 @@ rule filter_tables:
         runtime=minutes(10, 0.02),
     params:
         version=version("phrases", "filter"),
-        max_length=config["phrases"]["max_length"],
+        max_length=settings.phrases.max_length,
         directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt phrases filter --input {input.text:q} --phrase-table {input.phrase_table:q} "

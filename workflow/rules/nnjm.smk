@@ -29,7 +29,7 @@ rule nnjm_prepare:
         runtime=minutes(15, 0.05),
     params:
         version=version("nnjm", "prepare"),
-        vocab_size=config["rnn"]["vocab_size"],
+        vocab_size=settings.rnn.vocab_size,
         directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt nnjm prepare --source {input.source:q} --target {input.target:q} --alignment {input.alignment:q} "
@@ -56,9 +56,9 @@ rule nnjm_train:
         device=DEVICE,
     params:
         version=version("nnjm", "train"),
-        preset=config["nnjm"]["preset"],
-        preset_says=NNJM_PRESETS[config["nnjm"]["preset"]].as_dict(),
-        settings=settings_options(config["nnjm"]["settings"]),
+        preset=settings.nnjm.preset,
+        preset_says=NNJM_PRESETS[settings.nnjm.preset].as_dict(),
+        settings=settings_options(settings.nnjm.settings),
         seed=lambda w: systems.network_seed(w.network),
         examples=subpath(input[0], parent=True),
         directory=subpath(output.model, parent=True),

@@ -25,8 +25,8 @@ if "training" in MOSES_PARTS:
         params:
             version=version("moses", "train"),
             home=MOSES_HOME,
-            max_length=config["phrases"]["max_length"],
-            smoothing=config["phrases"]["smoothing"],
+            max_length=settings.phrases.max_length,
+            smoothing=settings.phrases.smoothing,
             directory=subpath(output[0], parent=True),
         shell:
             "rnnsmt moses train --moses-home {params.home:q} --source {input.source:q} --target {input.target:q} "
@@ -74,7 +74,7 @@ else:
             runtime=minutes(30, 0.1),
         params:
             version=version("phrases", "extract"),
-            max_length=config["phrases"]["max_length"],
+            max_length=settings.phrases.max_length,
         shell:
             "rnnsmt phrases extract --source {input.source:q} --target {input.target:q} --alignment {input.alignment:q} "
             "--max-length {params.max_length} --output {output:q} --threads {threads} "
@@ -97,7 +97,7 @@ else:
             runtime=minutes(30, 0.05),
         params:
             version=version("phrases", "score"),
-            smoothing=config["phrases"]["smoothing"],
+            smoothing=settings.phrases.smoothing,
         shell:
             "rnnsmt phrases score --extract {input.extract:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
             "--smoothing {params.smoothing} --output {output:q} "

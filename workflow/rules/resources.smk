@@ -15,7 +15,7 @@ SNAKEMAKE_MB = 300
 
 # Maximum runtime of all jobs, and that of a job that saves a checkpoint before its time limit and is resumed by the next
 # attempt: ten years on one machine.
-LONG = 60 * config["job_hours"] if CLUSTER else 10 * 365 * 1440
+LONG = 60 * settings.job_hours if CLUSTER else 10 * 365 * 1440
 
 # Resources that the jobs of one machine share, unless --resources is given: one training or scoring at a time uses the
 # GPU, beside the searches with a network, which leave it idle most of the time; all jobs together get 85 % of the memory.
@@ -26,7 +26,7 @@ if not CLUSTER:
 
 # Device of the networks, and the number of GPUs that a job of a network requests. A machine that submits jobs cannot
 # detect the GPUs of the cluster, so they must be requested by rnn: {device: cuda}.
-DEVICE = config["rnn"]["device"]
+DEVICE = settings.rnn.device
 if DEVICE == "auto":
     DEVICE = "cuda" if not CLUSTER and shutil.which("nvidia-smi") else "cpu"
 GPU = int(DEVICE == "cuda")
@@ -42,10 +42,10 @@ HALF = max(1, CORES // 2)
 
 # Threads of the stages from text to tables, which read two sides or use two processes: at most half of the cores, since
 # they would otherwise wait for the end of a training. On the demo corpus, two stages of one thread each are faster.
-STAGE_THREADS = 2 if CLUSTER else 1 if is_demo_corpus(config) else min(HALF, 2)
+STAGE_THREADS = 2 if CLUSTER else 1 if is_demo_corpus(settings) else min(HALF, 2)
 
 # Threads of tuning and decoding: the share of every system, so that all systems are tuned at the same time.
-SEARCH_THREADS = max(1, CORES // len(config["compare"]))
+SEARCH_THREADS = max(1, CORES // len(settings.compare))
 
 
 def request(needed, attempt):
@@ -68,7 +68,7 @@ def by_preset(package, demo, small, paper):
 
     Processors differ: training the RNN of the demo corpus takes up to 1.1 GB on an AMD EPYC with avx512_bf16.
     """
-    needed = {"demo": demo, "small": small, "paper": paper}[config[package]["preset"]] + CUDA_MB
+    needed = {"demo": demo, "small": small, "paper": paper}[getattr(settings, package).preset] + CUDA_MB
     return lambda wildcards, attempt: request(needed, attempt)
 
 
@@ -81,7 +81,7 @@ def search_megabytes(base, slope, neural):
     both vocabularies; that of the CSLM is part of ``neural``.
     """
     base_of_ngrams, slope_of_ngrams = neural
-    slope_of_ngrams *= max(config["search"]["cslm_cells"] / 100, 1)
+    slope_of_ngrams *= max(settings.search.cslm_cells / 100, 1)
 
     def memory(wildcards, input, attempt):
         sources = {input.source} if isinstance(input.source, str) else set(input.source)
@@ -90,9 +90,9 @@ def search_megabytes(base, slope, neural):
         for name in {Path(model).parent.parent.name for model in input.network}:
             needed += min(base_of_ngrams + slope_of_ngrams * text, MOST_NEURAL_MEGABYTES) + CUDA_MB
             if name == "nnjm":
-                settings = JointSettings.preset(config["nnjm"]["preset"], **config["nnjm"]["settings"])
-                words = config["rnn"]["vocab_size"] + 1  # and </s>
-                needed += settings.sizes(words, words).first_layer_bytes / 1e6
+                network = JointSettings.preset(settings.nnjm.preset, **settings.nnjm.settings)
+                words = settings.rnn.vocab_size + 1  # and </s>
+                needed += network.sizes(words, words).first_layer_bytes / 1e6
         return request(needed, attempt)
 
     return memory

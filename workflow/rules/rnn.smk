@@ -29,7 +29,7 @@ rule rnn_prepare:
         runtime=minutes(15, 0.02),
     params:
         version=version("rnn", "prepare"),
-        vocab_size=config["rnn"]["vocab_size"],
+        vocab_size=settings.rnn.vocab_size,
         directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt rnn prepare --phrase-table {input.phrase_table:q} "
@@ -60,9 +60,9 @@ rule rnn_train:
         device=DEVICE,
     params:
         version=version("rnn", "train"),
-        preset=config["rnn"]["preset"],
-        preset_says=RNN_PRESETS[config["rnn"]["preset"]].as_dict(),
-        settings=settings_options(config["rnn"]["settings"]),
+        preset=settings.rnn.preset,
+        preset_says=RNN_PRESETS[settings.rnn.preset].as_dict(),
+        settings=settings_options(settings.rnn.settings),
         seed=lambda w: systems.network_seed(w.network),
         pairs=subpath(input[0], parent=True),
         directory=subpath(output.model, parent=True),

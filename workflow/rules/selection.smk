@@ -20,7 +20,7 @@ rule selection_models:
     params:
         version=version("selection", "models"),
         corpora=lambda w: in_order([*texts.in_domain_texts(w.lang), *texts.scored(w.kind)]),
-        seed=config["seed"],
+        seed=settings.seed,
         directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt selection models --in-domain {input.in_domain:q} --pool {input.pool:q} "
@@ -97,9 +97,9 @@ rule select_bitext:
         version=version("selection", "select"),
         corpora=lambda w, input: texts.selection_options("bitext", input.scores, input.texts),
         keep=in_order(f"{name}={texts.corpora[name].keep}" for name in texts.pools["bitext"]),
-        amount=amount_kept(config["selection"]["bitext"]),
+        amount=amount_kept(settings.selection.bitext),
         directory=subpath(output.selected, parent=True),
-        random=f"--random {config['seed']}" if config["selection"]["random"] else "",
+        random=f"--random {settings.seed}" if settings.selection.random else "",
     shell:
         "rnnsmt selection select {params.corpora} {params.amount} --held-out {input.held_out:q} "
         "{params.random} --output-dir {params.directory:q} --curve {output.curve:q} "
@@ -120,7 +120,7 @@ use rule select_bitext as select_mono with:
     params:
         corpora=lambda w, input: texts.selection_options("mono", input.scores, input.texts),
         keep=in_order(f"{name}={texts.corpora[name].keep}" for name in texts.pools["mono"]),
-        amount=amount_kept(config["selection"]["mono"]),
+        amount=amount_kept(settings.selection.mono),
 
 
 rule join_training:

@@ -24,8 +24,8 @@ rule seq2seq_prepare:
         runtime=minutes(15, 0.1),
     params:
         version=version("seq2seq", "prepare"),
-        sizes=f"--source-vocab-size {config['seq2seq']['source_vocab_size']} "
-        f"--target-vocab-size {config['seq2seq']['target_vocab_size']} --max-length {config['text']['max_length']}",
+        sizes=f"--source-vocab-size {settings.seq2seq.source_vocab_size} "
+        f"--target-vocab-size {settings.seq2seq.target_vocab_size} --max-length {settings.text.max_length}",
         directory=subpath(output[0], parent=True),
     shell:
         "rnnsmt seq2seq prepare --source {input.source:q} --target {input.target:q} {params.sizes} "
@@ -53,8 +53,8 @@ rule seq2seq_train:
         device=DEVICE,
     params:
         version=version("seq2seq", "train"),
-        preset=config["seq2seq"]["preset"],
-        preset_says=SEQ2SEQ_PRESETS[config["seq2seq"]["preset"]].as_dict(),
+        preset=settings.seq2seq.preset,
+        preset_says=SEQ2SEQ_PRESETS[settings.seq2seq.preset].as_dict(),
         settings=lambda w: settings_options(systems.lstm_settings(w.lstm)),
         seed=lambda w: systems.network_seed(w.network),
         sentences=subpath(input[0], parent=True),
@@ -121,7 +121,7 @@ rule nbest_lists:
     params:
         version=version("search", "decode"),
         limits=lambda w: systems.search_options(w.system),
-        nbest=config["seq2seq"]["nbest"],
+        nbest=settings.seq2seq.nbest,
         tables=lambda w, input: systems.table_directories(w.system, input.tables),
     shell:
         "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
@@ -211,7 +211,7 @@ rule tune_lists:
     params:
         version=version("tuning", "optimize"),
         options=systems.optimizer_options(),
-        seed=lambda w: config["seed"] + int(w.run),
+        seed=lambda w: settings.seed + int(w.run),
     shell:
         "rnnsmt tuning optimize --ini {input.ini:q} --nbest {input.nbest:q} --source {input.source:q} "
         "--reference {input.reference:q} --seed {params.seed} {params.options} --threads {threads} "

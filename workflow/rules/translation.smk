@@ -4,8 +4,8 @@ PAIR_VOCABULARIES = [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target"
 
 rule describe_system:
     input:
-        prepared=[f"results/corpus/tokenized/{texts.bitext[0]}.report.json"] if config["text"]["tokenize"] else [],
-        truecaser=[f"results/corpus/truecaser.{SOURCE}"] if config["text"]["truecase"] else [],
+        prepared=[f"results/corpus/tokenized/{texts.bitext[0]}.report.json"] if settings.text.tokenize else [],
+        truecaser=[f"results/corpus/truecaser.{SOURCE}"] if settings.text.truecase else [],
         rnn=lambda w: systems.rnn_models(w.system),
         vocabularies=lambda w: PAIR_VOCABULARIES if systems.rnn_models(w.system) else [],
         examples=texts.corpora[texts.dev[0]].source,
@@ -39,7 +39,7 @@ rule describe_system:
 
 # The translations of the dev and test sets by all systems, as tokens and as text, and what `rnnsmt translate` reads.
 TRANSLATIONS = [
-    *of_every_system(("output", "decode.json", "tokens", "detokenized"), config["compare"]),
+    *of_every_system(("output", "decode.json", "tokens", "detokenized"), settings.compare),
     *of_every_system(("details",), systems.compared),
     *expand(f"{RUN}/system.json", system=systems.compared, run=RUNS),
 ]

@@ -27,10 +27,10 @@ if "tuning" in MOSES_PARTS:
         params:
             version=version("moses", "tune"),
             home=MOSES_HOME,
-            options=f"--optimizer {config['tuning']['optimizer']} --nbest {config['tuning']['nbest']} "
-            f"--max-iterations {config['tuning']['iterations']}",
+            options=f"--optimizer {settings.tuning.optimizer} --nbest {settings.tuning.nbest} "
+            f"--max-iterations {settings.tuning.iterations}",
             limits=systems.moses_limits(),
-            seeds=[config["seed"] + run for run in RUNS],
+            seeds=[settings.seed + run for run in RUNS],
             tables=lambda w, input: systems.table_directories(w.system, input.tables),
             checkpoints=lambda w, output: [f"{Path(ini).parent}/checkpoint" for ini in output.ini],
         shell:
@@ -70,10 +70,10 @@ else:
             version=version("tuning", "tune"),
             decoder=version("search", "decode"),
             options=systems.optimizer_options(),
-            nbest=config["tuning"]["nbest"],
-            iterations=config["tuning"]["iterations"],
+            nbest=settings.tuning.nbest,
+            iterations=settings.tuning.iterations,
             limits=lambda w: systems.search_options(w.system),
-            seeds=[config["seed"] + run for run in RUNS],
+            seeds=[settings.seed + run for run in RUNS],
             tables=lambda w, input: systems.table_directories(w.system, input.tables),
             checkpoints=lambda w, output: [f"{Path(ini).parent}/checkpoint" for ini in output.ini],
         shell:

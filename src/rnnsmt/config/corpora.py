@@ -11,9 +11,10 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 from urllib.parse import urlsplit
 
+from rnnsmt.config.corpus_entry import CorpusEntry, Download
 from rnnsmt.config.languages import (
     CODES,
     COMPRESSED,
@@ -24,6 +25,7 @@ from rnnsmt.config.languages import (
     two_letters,
     without_region,
 )
+from rnnsmt.config.sections import Languages
 
 SEPARATED = "results/corpus/separated"
 """Directory of the sides of corpora that are one file, or lines of a corpus."""
@@ -80,79 +82,78 @@ class Corpus:
     keep: str | float | None
     check: bool
     """Whether the first lines are checked before the corpus is prepared."""
-    downloads: Mapping[str, Mapping[str, Any]]
+    downloads: Mapping[str, Download]
     """Download instructions by path of the downloaded file."""
     members: Mapping[str, tuple[str, str]]
     """Files extracted from downloaded archives, by path: the archive and the path inside it."""
 
 
-def corpora_of(config: Mapping[str, Any]) -> list[Corpus]:
-    """Return the corpora of a configuration, with the directory ``data_dir`` in their paths."""
-    return [_corpus(entry, config) for entry in config["corpora"]]
+def corpora_of(entries: Sequence[CorpusEntry], languages: Languages, data_dir: str | None) -> list[Corpus]:
+    """Return the corpora of a configuration, with the directory ``data_dir`` in their paths.
+
+    Raises:
+        KeyError: there is no corpus of the name in ``held_out``.
+    """
+    return [_corpus(entry, entries, (languages.source, languages.target), data_dir) for entry in entries]
 
 
-def _corpus(entry: Mapping[str, Any], config: Mapping[str, Any]) -> Corpus:
+def _corpus(entry: CorpusEntry, entries: Sequence[CorpusEntry], langs: Sequence[str], data_dir: str | None) -> Corpus:
     """Return one corpus, with its files in ``data_dir``; other files are downloaded if the entry has ``download``."""
-    held_out = entry.get("held_out")
-    given = entry if held_out is None else {one["name"]: one for one in config["corpora"]}[held_out["corpus"]]
-    directory: str | None = config["data_dir"]
-    downloads: dict[str, Any] = {}
+    held_out = entry.held_out
+    given = entry if held_out is None else {one.name: one for one in entries}[held_out.corpus]
+    downloads: dict[str, Download] = {}
     members: dict[str, tuple[str, str]] = {}
 
-    def place(side: str) -> str | None:
-        if side not in given:
+    def place(side: Literal["source", "target", "file", "reference"]) -> str | None:
+        name: str | None = getattr(given, side)
+        if name is None:
             return None
-        fetched = given.get("download", {}).get(side)
-        local_path = str(given[side] if directory is None else Path(directory) / given[side])
-        if fetched is None or (directory is not None and Path(local_path).exists()):
+        fetched: Download | None = getattr(given.download, side, None)
+        local_path = name if data_dir is None else str(Path(data_dir) / name)
+        if fetched is None or (data_dir is not None and Path(local_path).exists()):
             return local_path
-        path = _own_path("results/downloads", fetched["url"])
+        path = _own_path("results/downloads", fetched.url)
         downloads[path] = fetched
-        if "member" not in fetched:
+        if fetched.member is None:
             return path
-        unpacked = _own_path("results/unpacked", fetched["url"], fetched["member"])
-        members[unpacked] = (path, fetched["member"])
+        unpacked = _own_path("results/unpacked", fetched.url, fetched.member)
+        members[unpacked] = (path, fetched.member)
         return unpacked
 
     source, target, file = place("source"), place("target"), place("file")
-    if file is not None and (pair := files_with_prefix(file, _languages(config))) is not None:
+    if file is not None and (pair := files_with_prefix(file, langs)) is not None:
         source, target, file = *pair, None
-    lines = () if held_out is None else tuple(held_out["lines"])
-    without_lines = tuple(_lines_held_out(entry["name"], config["corpora"]))
+    lines = () if held_out is None else tuple(held_out.lines)
+    without_lines = tuple(_lines_held_out(entry.name, entries))
     separated = None
     if file is not None or lines or without_lines:
-        columns, inside = given.get("columns"), given.get("members")
         separated = Separated(
             (str(source), str(target)) if file is None else (file,),
-            None if columns is None else (columns[0], columns[1]),
-            None if inside is None else (inside["source"], inside["target"]),
+            given.columns,
+            None if given.members is None else (given.members.source, given.members.target),
             lines,
             without_lines,
         )
-        source, target = (f"{SEPARATED}/{entry['name']}.{lang}.gz" for lang in _languages(config))
+        source, target = (f"{SEPARATED}/{entry.name}.{lang}.gz" for lang in langs)
     return Corpus(
-        name=entry["name"],
-        role=entry["role"],
+        name=entry.name,
+        role=entry.role,
         source=source,
         target=str(target),
         reference=place("reference"),
         separated=separated,
         in_domain=is_in_domain(entry),
-        keep=entry.get("keep"),
-        check=entry.get("check", True),
+        keep=entry.keep,
+        check=entry.check,
         downloads=downloads,
         members=members,
     )
 
 
-def _languages(config: Mapping[str, Any]) -> list[str]:
-    return [config["languages"][side] for side in ("source", "target")]
-
-
-def _lines_held_out(name: str, entries: Sequence[Mapping[str, Any]]) -> list[int]:
+def _lines_held_out(name: str, entries: Sequence[CorpusEntry]) -> list[int]:
     """Return the numbers of the lines of a corpus that are dev or test sets, in increasing order."""
-    sets = (entry["held_out"] for entry in entries if "held_out" in entry)
-    return sorted(line for held_out in sets if held_out["corpus"] == name for line in held_out["lines"])
+    sets = (entry.held_out for entry in entries)
+    return sorted(line for held_out in sets if held_out and held_out.corpus == name for line in held_out.lines)
 
 
 def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | None:
@@ -207,9 +208,9 @@ def _own_path(directory: str, *source: str) -> str:
     return f"{directory}/{key}/{name or 'file'}"
 
 
-def is_in_domain(entry: Mapping[str, Any]) -> bool:
+def is_in_domain(entry: CorpusEntry) -> bool:
     """Return whether an entry of ``corpora`` is in-domain text; by default, dev corpora are."""
-    return bool(entry.get("in_domain", entry["role"] == "dev"))
+    return entry.role == "dev" if entry.in_domain is None else entry.in_domain
 
 
 def is_held_out(corpus: Corpus) -> bool:
@@ -299,14 +300,10 @@ def _uncompressed(name: str) -> str:
     return name[: name.rindex(".")] if name.lower().endswith(COMPRESSED) else name
 
 
-def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -> Iterator[str]:
-    """Yield one line for every unknown language, and for every corpus with a file whose suffix is that of another one.
-
-    Args:
-        languages: code of ``source`` and of ``target``.
-    """
-    for side in ("source", "target"):
-        if warning := code_warning(languages[side]):
+def language_warnings(corpora: Sequence[Corpus], languages: Languages) -> Iterator[str]:
+    """Yield one line for every unknown language, and for every corpus with a file whose suffix is another language."""
+    for side, code in vars(languages).items():
+        if warning := code_warning(code):
             yield f"languages.{side}: {warning}"
     for number, corpus in enumerate(corpora):
         if corpus.separated is not None and len(corpus.separated.paths) == 1:
@@ -315,18 +312,17 @@ def language_warnings(corpora: Sequence[Corpus], languages: Mapping[str, str]) -
             yield f"corpora[{number}] ({corpus.name}): {warning}"
 
 
-def suffix_warning(files: Sequence[tuple[str, str]], languages: Mapping[str, str]) -> str | None:
+def suffix_warning(files: Sequence[tuple[str, str]], languages: Languages) -> str | None:
     """Return a warning if the suffix of a file of a corpus is the code of another language, otherwise None.
 
     Args:
         files: sides and their files.
-        languages: code of ``source`` and of ``target``.
+        languages: the languages of the sides.
     """
     wrong = [
-        f"the suffix of the {side} file {Path(path).name} is {code} ({NAMES[code]}), but languages.{side} is "
-        f"{languages[side]}"
+        f"the suffix of the {side} file {Path(path).name} is {code} ({NAMES[code]}), but languages.{side} is {lang}"
         for side, path in files
-        if (code := language_of(path)) is not None and code != languages[side]
+        if (code := language_of(path)) is not None and code != (lang := vars(languages)[side])
     ]
     remedy = "correct languages, exchange source and target, or specify another file"
     return f"{', and '.join(wrong)}; {remedy}" if wrong else None

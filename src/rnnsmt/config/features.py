@@ -10,7 +10,7 @@ Further below: systems, their names in files, labels, and published results. Tab
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 UnknownScore = Literal["class", "word"]
 """Score of a word outside the shortlist of a network: ``class`` is p(UNK | context), the probability of all such words
@@ -86,14 +86,6 @@ BY_NAME: dict[str, SystemFeature] = {feature.name: feature for feature in REGIST
 
 FEATURES = ("rnn", "cslm", "wp")
 """Features that the paper's systems add to the baseline, in its order. Other features come after them."""
-
-
-def features_of(config: Mapping[str, Any], system: str) -> list[str]:
-    """Return the features that a system, or the system it rescores, adds to the baseline; none for LSTMs alone."""
-    settings = config["systems"].get(system, {})
-    if "rescores" in settings:
-        settings = config["systems"].get(settings["rescores"], {})
-    return list(settings.get("features", []))
 
 
 def networks_of(features: Iterable[str]) -> set[str]:

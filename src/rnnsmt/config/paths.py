@@ -4,11 +4,12 @@ All paths are relative to the directory of the run, except those of corpus files
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from rnnsmt.config.corpora import corpora_of, input_files
+from rnnsmt.config.corpus_entry import Download
 from rnnsmt.config.derived import kept_whole
+from rnnsmt.config.sections import Config
 
 RUN = "results/systems/{system}/run{run}"
 """Directory of a tuning run of a system: its tuned ini, and its translations and scores of all sets."""
@@ -36,12 +37,12 @@ SELECTION_MODELS = (
 REORDERING_TABLE = "reordering-table.wbe-msd-bidirectional-fe.gz"
 
 
-def alignments(config: Mapping[str, Any]) -> list[str]:
+def alignments(config: Config) -> list[str]:
     """Return the symmetrised alignments from which phrases are extracted."""
-    alignment = config["alignment"]
-    if alignment["external"]:
+    alignment = config.alignment
+    if alignment.external:
         return ["results/align/external/aligned.gz"]
-    return [f"results/align/{aligner}/aligned.{alignment['symmetrization']}.gz" for aligner in alignment["aligners"]]
+    return [f"results/align/{aligner}/aligned.{alignment.symmetrization}.gz" for aligner in alignment.aligners]
 
 
 class Texts:
@@ -61,10 +62,10 @@ class Texts:
         sides: languages of each kind of pool.
     """
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: Config) -> None:
         """Read the corpora of a checked configuration."""
-        self.source, self.target = config["languages"]["source"], config["languages"]["target"]
-        self.corpora = {corpus.name: corpus for corpus in corpora_of(config)}
+        self.source, self.target = config.languages.source, config.languages.target
+        self.corpora = {corpus.name: corpus for corpus in corpora_of(config.corpora, config.languages, config.data_dir)}
         self.bitext, self.mono, self.dev, self.test = (
             [name for name, corpus in self.corpora.items() if corpus.role == role]
             for role in ("bitext", "mono", "dev", "test")
@@ -72,13 +73,13 @@ class Texts:
         self.sets = ["dev", *self.test]
         self.pools = {"bitext": self.bitext, "mono": self.bitext + self.mono}
         self.sides = {"bitext": [self.source, self.target], "mono": [self.target]}
-        self._selection = config["selection"]
-        self._is_tokenized = config["text"]["tokenize"]
-        self._preprocessed = "truecased" if config["text"]["truecase"] else "tokenized"
+        self._selection = {"bitext": config.selection.bitext, "mono": config.selection.mono}
+        self._is_tokenized = config.text.tokenize
+        self._preprocessed = "truecased" if config.text.truecase else "tokenized"
         self._downloads = {path: entry for corpus in self.corpora.values() for path, entry in corpus.downloads.items()}
         self._members = {path: member for corpus in self.corpora.values() for path, member in corpus.members.items()}
 
-    def download(self, key: str, file: str) -> Mapping[str, Any]:
+    def download(self, key: str, file: str) -> Download:
         """Return the source of a downloaded file: url, sha256, mirrors."""
         return self._downloads[f"results/downloads/{key}/{file}"]
 

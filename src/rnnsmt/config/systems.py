@@ -10,16 +10,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.config.derived import parts_of_moses
+from rnnsmt.config.derived import features_of, parts_of_moses
 from rnnsmt.config.features import (
     BY_NAME,
     CSLM,
     CSLM_ON_LISTS,
     RNN,
-    features_of,
     has_network,
 )
 from rnnsmt.config.paths import PHRASE_TABLE, REORDERING_TABLE, RUN
+from rnnsmt.config.sections import Config, Cslm, Nnjm
 
 LIMITS = ("pop_limit", "stack")
 """Limits of the search that all systems and both decoders have."""
@@ -62,23 +62,23 @@ class Systems:
         networks: networks of the features in the table: of columns first, then of the search, then of lists only.
     """
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: Config) -> None:
         """Read the systems of a checked configuration."""
         self.config = config
-        self.runs = range(1, config["tuning"]["runs"] + 1)
-        self.trainings = range(1, config["networks"]["seeds"] + 1)
-        systems = config["systems"]
-        self.phrase_based = [name for name, system in systems.items() if "features" in system]
-        self.rescored = [name for name, system in systems.items() if "rescores" in system]
+        self.runs = range(1, config.tuning.runs + 1)
+        self.trainings = range(1, config.networks.seeds + 1)
+        systems = config.systems
+        self.phrase_based = [name for name, system in systems.items() if system.features is not None]
+        self.rescored = [name for name, system in systems.items() if system.rescores is not None]
         self.lstms_alone = [name for name in systems if name not in (*self.phrase_based, *self.rescored)]
-        self.tuned_on_lists = [name for name in self.rescored if systems[name].get("weight") == "tuned"]
-        self.compared = [name for name in config["compare"] if name in self.phrase_based]
-        used = {name for system in config["compare"] for name in self.features(system)}
+        self.tuned_on_lists = [name for name in self.rescored if systems[name].weight == "tuned"]
+        self.compared = [name for name in config.compare if name in self.phrase_based]
+        used = {name for system in config.compare for name in self.features(system)}
         trained = [feature for name, feature in BY_NAME.items() if name in used and feature.network]
         networks = [feature.network for feature in sorted(trained, key=lambda feature: feature.in_search)]
         self.columns_used = self.columns(name for name in BY_NAME if name in used)
-        self.tuned = [*self.compared, *(name for name in self.rescored if name in config["compare"])]
-        on_lists = [CSLM.network] if any(map(self.has_cslm_on_lists, config["compare"])) else []
+        self.tuned = [*self.compared, *(name for name in self.rescored if name in config.compare)]
+        on_lists = [CSLM.network] if any(map(self.has_cslm_on_lists, config.compare)) else []
         self.networks = list(dict.fromkeys([*networks, *on_lists]))
 
     # Features and their files.
@@ -109,7 +109,7 @@ class Systems:
 
     def network_seed(self, network: int | str) -> int:
         """Return the random seed of the training runs with this number."""
-        return int(self.config["seed"]) + int(network) - 1
+        return self.config.seed + int(network) - 1
 
     def trainings_of(self, system: str) -> list[int]:
         """Return the number of the training run for every tuning run of a system; 1 if it has no network."""
@@ -188,7 +188,8 @@ class Systems:
                 (model,) = self.search_models([name], network)
                 path = f"../{model.removeprefix('results/')}"
                 options.append(f"--{name} {path}")
-                options.append(f"--{name}-unknown {self.config[feature.network]['unknown']}")
+                section: Cslm | Nnjm = getattr(self.config, feature.network)
+                options.append(f"--{name}-unknown {section.unknown}")
         return " ".join(options)
 
     def rnn_models(self, system: str) -> list[str]:
@@ -206,28 +207,29 @@ class Systems:
 
     def moses_limits(self) -> str:
         """Return the limits of the search that Moses also has."""
-        return settings_options({name: self.config["search"][name] for name in LIMITS})
+        return settings_options({name: getattr(self.config.search, name) for name in LIMITS})
 
     def search_options(self, system: str) -> str:
         """Return the limits of the search, with that of the networks if it queries any."""
         has_networks = any(BY_NAME[name].in_search for name in self.features(system))
         names = [*LIMITS, NETWORK_LIMIT] if has_networks else LIMITS
-        return settings_options({name: self.config["search"][name] for name in names})
+        return settings_options({name: getattr(self.config.search, name) for name in names})
 
     def optimizer_options(self) -> str:
         """Return the options of ``tuning tune`` and ``tuning optimize`` that select the optimizer."""
-        mira = self.config["tuning"]["optimizer"] == "mira"
+        mira = self.config.tuning.optimizer == "mira"
         names = ["optimizer"] if mira else ["optimizer", "restarts"]
-        return settings_options({name: self.config["tuning"][name] for name in names})
+        return settings_options({name: getattr(self.config.tuning, name) for name in names})
 
     def tuning_text(self) -> str:
         """Return a text on how the phrase-based systems are tuned, for the notes of the table."""
-        tuning = self.config["tuning"]
-        name = {"mert": "MERT", "mert-averaged": "averaged MERT", "mira": "batch MIRA"}[tuning["optimizer"]]
-        last = tuning["iterations"]
+        tuning = self.config.tuning
+        name = {"mert": "MERT", "mert-averaged": "averaged MERT", "mira": "batch MIRA"}[tuning.optimizer]
+        last = tuning.iterations
+        assert last is not None, "see Tuning"
         if "tuning" in parts_of_moses(self.config):
             return f"{name} of Moses (mert-moses.pl), at most {last} iterations, weights of the last one"
-        if tuning["optimizer"] == "mert":
+        if tuning.optimizer == "mert":
             return f"every phrase-based system on its own by MERT, as mert-moses.pl, at most {last} iterations"
         averaged = f"mean weights of iterations {last // 2 + 1} to {last}" if last > 2 else "weights of the last one"
         return f"every phrase-based system on its own by {name}, iterations: {last}, {averaged}"
@@ -247,8 +249,8 @@ class Systems:
 
     def lstm_settings(self, name: str) -> dict[str, Any]:
         """Return the settings of a network of LSTMs that differ from the preset."""
-        seq2seq = self.config["seq2seq"]
-        return {**seq2seq["settings"], **seq2seq["networks"][name]}
+        seq2seq = self.config.seq2seq
+        return {**seq2seq.settings, **seq2seq.networks[name]}
 
     def ensemble_models(self, name: str, size: int | str, run: int | str) -> list[str]:
         """Return the networks of an ensemble in a run; every training run has ``size`` networks."""
@@ -261,12 +263,12 @@ class Systems:
 
     def ensemble(self, system: str) -> tuple[str, int]:
         """Return the name of the networks of a system with LSTMs, and their number."""
-        settings = self.config["systems"][system]
-        return settings["network"], settings.get("ensemble", 1)
+        settings = self.config.systems[system]
+        return str(settings.network), settings.ensemble or 1
 
     def beam(self, system: str) -> int:
         """Return the beam size of a system of LSTMs: its ``beam``, or that of ``seq2seq``."""
-        return int(self.config["systems"][system].get("beam", self.config["seq2seq"]["beam"]))
+        return self.config.systems[system].beam or self.config.seq2seq.beam
 
     def ensemble_options(self, name: str, size: int | str, times: int = 1) -> str:
         """Return ``--model`` with the networks of an ensemble for every run, ``times`` for each."""
@@ -275,7 +277,7 @@ class Systems:
 
     def rescored_by(self, system: str) -> str:
         """Return the phrase-based system whose n-best lists a system rescores."""
-        return str(self.config["systems"][system]["rescores"])
+        return str(self.config.systems[system].rescores)
 
     def rescored_lists(self, system: str, run: int | str, name: str) -> str:
         """Return the n-best lists of a set with the scores of the networks of a system that rescores another."""
@@ -296,8 +298,7 @@ class Systems:
 
     def has_cslm_on_lists(self, system: str) -> bool:
         """Return whether a system rescores the lists of another one by the CSLM."""
-        settings = self.config["systems"].get(system, {})
-        return "rescores" in settings and settings["network"] == CSLM.network
+        return system in self.rescored and self.config.systems[system].network == CSLM.network
 
     def list_feature(self, system: str) -> str:
         """Return the name of the feature that rescoring adds to the lists of a system."""
@@ -307,9 +308,7 @@ class Systems:
     def lstm_models(self) -> list[str]:
         """Return the networks of LSTMs of the systems of the table."""
         systems = [
-            name
-            for name in self.config["compare"]
-            if name not in self.phrase_based and not self.has_cslm_on_lists(name)
+            name for name in self.config.compare if name not in self.phrase_based and not self.has_cslm_on_lists(name)
         ]
         return list(
             dict.fromkeys(path for name in systems for path in self.ensemble_of_every_run(*self.ensemble(name)))

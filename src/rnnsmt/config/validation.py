@@ -1,7 +1,8 @@
 """Reading of a configuration: types and bounds, ``auto``, contradictions. All mistakes are reported at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from copy import deepcopy
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,6 +14,8 @@ from rnnsmt.config.derived import is_demo_corpus
 from rnnsmt.config.languages import codes_of_yaml
 from rnnsmt.config.messages import lines_of
 from rnnsmt.config.sections import Config
+
+ADAPTER = TypeAdapter(Config)
 
 
 class ConfigurationError(InputError):
@@ -32,35 +35,59 @@ def demo_values() -> Iterator[tuple[str, str, object]]:
                     yield section, key, setting.field.demo
 
 
-def checked_config(raw: Mapping[str, Any]) -> dict[str, Any]:
+def checked_config(raw: Mapping[str, Any]) -> Config:
     """Return a configuration with a value for every setting: defaults for missing ones, values for ``auto``.
 
-    Keys that an entry of ``corpora`` or ``systems`` lacks remain missing. Text is converted to the type of the setting,
-    because Snakemake leaves numbers inside maps of ``--config`` as text (``--config "tuning={runs: 5}"``).
+    Text is converted to the type of the setting, because Snakemake leaves numbers inside maps of ``--config`` as text
+    (``--config "tuning={runs: 5}"``).
 
     Raises:
         ConfigurationError: unknown keys, wrong values or contradictions.
     """
-    config = {key: dict(value) if isinstance(value, dict) else value for key, value in raw.items()}
-    if isinstance(config.get("languages"), dict):
-        config["languages"].update(codes_of_yaml(config["languages"]))
-    autos = [(section, key, value) for section, key, value in demo_values() if _is_auto(config, section, key)]
+    given = {key: dict(value) if isinstance(value, dict) else value for key, value in raw.items()}
+    if isinstance(given.get("languages"), dict):
+        given["languages"].update(codes_of_yaml(given["languages"]))
+    autos = [(section, key, value) for section, key, value in demo_values() if _is_auto(given, section, key)]
     for section, key, _ in autos:  # the default of the field is for other corpora than the demo corpus
-        config.get(section, {}).pop(key, None)
-    adapter = TypeAdapter(Config)
-    try:
-        model = adapter.validate_python(config)
-    except ValidationError as error:
-        raise ConfigurationError(list(lines_of(error.errors(), raw))) from None
-    resolved: dict[str, Any] = adapter.dump_python(model)
-    resolved["corpora"] = [_without_none(entry) for entry in resolved["corpora"]]
-    resolved["systems"] = {name: _without_none(system) for name, system in resolved["systems"].items()}
-    if mistakes := list(cross_checks(resolved)):
+        given.get(section, {}).pop(key, None)
+    config = _parsed(given)
+    if mistakes := list(cross_checks(config)):
         raise ConfigurationError(mistakes)
-    if resolved["quick"] or is_demo_corpus(resolved):
+    if config.quick or is_demo_corpus(config):
         for section, key, value in autos:
-            resolved[section][key] = value
-    return resolved
+            config = replace(config, **{section: replace(getattr(config, section), **{key: value})})
+    return config
+
+
+def recorded_config(plain: Mapping[str, Any]) -> Config:
+    """Return a checked configuration from what ``plain_config`` returned; its files need not exist.
+
+    Raises:
+        ConfigurationError: unknown keys or wrong values.
+    """
+    corpora = deepcopy(plain.get("corpora", []))
+    for download in (one for entry in corpora for one in entry.get("download", {}).values()):
+        download.setdefault("sha256", None)
+    return _parsed({**plain, "corpora": corpora})
+
+
+def _parsed(given: Mapping[str, Any]) -> Config:
+    try:
+        return ADAPTER.validate_python(given)
+    except ValidationError as error:
+        raise ConfigurationError(list(lines_of(error.errors(), given))) from None
+
+
+def plain_config(config: Config) -> dict[str, Any]:
+    """Return a checked configuration as a map of maps and lists, as ``config.yaml`` would contain it.
+
+    The entries of ``corpora`` and ``systems`` have no keys whose value is None.
+    """
+    plain: dict[str, Any] = ADAPTER.dump_python(config)
+    return plain | {
+        "corpora": [_without_none(entry) for entry in plain["corpora"]],
+        "systems": {name: _without_none(system) for name, system in plain["systems"].items()},
+    }
 
 
 def _is_auto(config: Mapping[str, Any], section: str, key: str) -> bool:

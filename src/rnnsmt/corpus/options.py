@@ -10,7 +10,9 @@ from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.base.options import positive
 from rnnsmt.base.progress import say
 from rnnsmt.config.corpora import DEFAULT_LANGUAGES, Corpus, corpora_of, files_with_prefix
+from rnnsmt.config.corpus_entry import CorpusEntry
 from rnnsmt.config.languages import code_mistake, codes_of_yaml, language_of
+from rnnsmt.config.sections import Languages
 
 if TYPE_CHECKING:
     from rnnsmt.corpus.bitext_files import RawCorpus
@@ -121,31 +123,47 @@ def sides_to_prepare(args: argparse.Namespace) -> tuple[list[str | None], list[s
 def corpora_to_check(args: argparse.Namespace) -> tuple[tuple[str, str], list[Corpus]]:
     """Return the languages and the corpora that the options of `corpus check` or the configuration name."""
     languages: dict[str, Any] = dict(zip(SIDES, DEFAULT_LANGUAGES, strict=True))
+    directory = args.data_dir
     if args.config:
         settings = _read_config(args.config)
+        entries, directory = _entries_of(settings, args.config), directory or settings.get("data_dir")
         languages |= codes_of_yaml(settings.get("languages") or {})
     else:
-        settings = {"corpora": [_entry(text) for text in args.corpus]}
-        languages |= _languages_of_entries(settings["corpora"])
+        entries = [_entry(text) for text in args.corpus]
+        languages |= _languages_of_entries(entries)
     for side in SIDES:
         languages[side] = str(getattr(args, f"{side}_lang") or languages[side])
-    directory = args.data_dir or settings.get("data_dir")
-    try:
-        listed = corpora_of({"corpora": settings["corpora"], "data_dir": directory, "languages": languages})
-    except (KeyError, TypeError, AttributeError, IndexError):
-        raise InputError(
-            f"{args.config or '--corpus'}: corpora must be a list of entries with name, role and files; see "
-            "docs/own-data.md"
-        ) from None
+    listed = corpora_of(entries, Languages(source=languages["source"], target=languages["target"]), directory)
     later = [corpus for corpus in listed if corpus.downloads and not all(map(Path.exists, map(Path, corpus.downloads)))]
     for corpus in later:
         say(f"{corpus.name}: not checked, because the file has not been downloaded yet (see `rnnsmt corpus fetch`)")
     return (languages["source"], languages["target"]), [corpus for corpus in listed if corpus not in later]
 
 
-def _languages_of_entries(entries: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def _entries_of(settings: Mapping[str, Any], path: str) -> list[CorpusEntry]:
+    """Return the corpora of a configuration, in which other settings may be wrong or missing."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from rnnsmt.config.messages import lines_of
+
+    try:
+        entries = TypeAdapter(list[CorpusEntry]).validate_python(settings["corpora"])
+    except ValidationError as error:
+        lines = lines_of([{**one, "loc": ("corpora", *one["loc"])} for one in error.errors()], settings)
+        raise InputError(
+            f"{path}: corpora must be a list of entries with name, role and files ({'; '.join(lines)}); see "
+            "docs/own-data.md"
+        ) from None
+    for number, entry in enumerate(entries):
+        if entry.held_out is not None and entry.held_out.corpus not in (other.name for other in entries):
+            raise InputError(f"{path}: corpora[{number}].held_out.corpus: no corpus {entry.held_out.corpus}")
+    return entries
+
+
+def _languages_of_entries(entries: Sequence[CorpusEntry]) -> dict[str, str]:
     """Return the languages given by the suffixes of the files, if they are the same for all pairs of files."""
-    pairs = {(language_of(entry["source"]), language_of(entry["target"])) for entry in entries if "source" in entry}
+    files = [(entry.source, entry.target) for entry in entries]
+    pairs = {(language_of(source), language_of(target)) for source, target in files if source and target}
     source, target = pairs.pop() if len(pairs) == 1 else (None, None)
     return {"source": source, "target": target} if source and target else {}
 
@@ -164,7 +182,7 @@ def _read_config(path: str) -> dict[str, Any]:
     return settings
 
 
-def _entry(text: str) -> dict[str, str]:
+def _entry(text: str) -> CorpusEntry:
     """Return the entry of ``corpora`` for NAME=ROLE=FILE[=FILE]."""
     name, role, *files = [*text.split("="), ""] if "=" not in text else text.split("=")
     if role not in ("bitext", "mono", "dev", "test") or len(files) not in (1, 2) or (role == "mono" and len(files) > 1):
@@ -173,4 +191,5 @@ def _entry(text: str) -> dict[str, str]:
             "NAME=mono=TARGET"
         )
     keys = ["source", "target"] if len(files) == 2 else ["target" if role == "mono" else "file"]
-    return {"name": name, "role": role, **dict(zip(keys, files, strict=True))}
+    values: dict[str, Any] = {"name": name, "role": role, **dict(zip(keys, files, strict=True))}
+    return CorpusEntry(**values)

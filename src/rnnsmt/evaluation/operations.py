@@ -646,6 +646,7 @@ def provenance(
         InputError: a file is missing, not a score file, or was changed after its report was written.
     """
     from rnnsmt.base.io import write_json
+    from rnnsmt.config.validation import recorded_config
     from rnnsmt.evaluation.origins import FORMAT, Files, cells_and_runs, details_of_network, software
     from rnnsmt.moses.installation import Installation, needs_of
 
@@ -653,7 +654,10 @@ def provenance(
     files = Files()
     programs = software()
     if moses_home is not None:
-        programs["software"]["moses"] = Installation(str(moses_home)).about(needs_of(config or {}))
+        if config is None:
+            raise InputError("--moses-home requires --config")
+        needs = needs_of(recorded_config(config))
+        programs["software"]["moses"] = Installation(str(moses_home)).about(needs)
     inis = None if ini is None else [str(path) for path in each(ini)]
     content = programs | {
         "config": config,

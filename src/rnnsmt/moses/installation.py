@@ -12,15 +12,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rnnsmt.base.io import InputError, sha256
 from rnnsmt.base.progress import say
 from rnnsmt.config.derived import parts_of_moses
+from rnnsmt.config.sections import Config
 from rnnsmt.moses.default_ini import default_ini
 
 DIRECTORIES = ("bin", "tools", "training-tools", "mgiza", "scripts/training", "scripts/generic", ".")
@@ -63,9 +64,9 @@ class Needs(NamedTuple):
     lm_order: int = 5
 
 
-def needs_of(config: Mapping[str, Any]) -> Needs:
+def needs_of(config: Config) -> Needs:
     """Return the requirements of a checked configuration on Moses."""
-    aligners, order = config["alignment"]["aligners"], config["lm"]["order"]
+    aligners, order = config.alignment.aligners, config.lm.order
     return Needs(parts_of_moses(config), aligners, order)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from rnnsmt.base.fields import fields_of
 from rnnsmt.config.messages import hint
+from rnnsmt.config.sections import Config
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 from rnnsmt.networks.settings import TrainingSettings
 from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
@@ -19,19 +20,20 @@ PRESETS: Mapping[str, Mapping[str, TrainingSettings]] = {
 }
 
 
-def setting_mistakes(config: Mapping[str, Any]) -> Iterator[str]:
+def setting_mistakes(config: Config) -> Iterator[str]:
     """Yield a line for every setting of a network that is unknown, out of range or incompatible with others.
 
     The settings of an LSTM override ``seq2seq.settings``, whose mistakes are not repeated for every LSTM.
     """
     found = {
-        name: list(_mistakes(presets[config[name]["preset"]], config[name]["settings"]))
+        name: list(_mistakes(presets[section.preset], section.settings))
         for name, presets in PRESETS.items()
+        for section in [getattr(config, name)]
     }
     yield from (f"{name}.settings{mistake}" for name, of_network in found.items() for mistake in of_network)
-    seq2seq = config["seq2seq"]
-    for lstm, settings in seq2seq["networks"].items():
-        for mistake in _mistakes(SEQ2SEQ_PRESETS[seq2seq["preset"]], {**seq2seq["settings"], **settings}):
+    seq2seq = config.seq2seq
+    for lstm, settings in seq2seq.networks.items():
+        for mistake in _mistakes(SEQ2SEQ_PRESETS[seq2seq.preset], {**seq2seq.settings, **settings}):
             if mistake not in found["seq2seq"]:
                 yield f"seq2seq.networks.{lstm}{mistake}"
 

@@ -1,12 +1,12 @@
 """Beginning and end of a run on the terminal: what it will do; the first tables, warnings, and two paths."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from rnnsmt.base.io import read_json
 from rnnsmt.config.derived import is_demo_corpus
 from rnnsmt.config.paths import Texts
+from rnnsmt.config.sections import Config
 from rnnsmt.config.systems import Systems
 from rnnsmt.evaluation.render import padded, shown_sets, size, table_for_readers
 
@@ -17,7 +17,7 @@ MOST_WARNINGS = 3
 """Maximum number of warnings of the jobs."""
 
 
-def planned(config: Mapping[str, Any], texts: Texts, systems: Systems) -> Iterator[str]:
+def planned(config: Config, texts: Texts, systems: Systems) -> Iterator[str]:
     """Yield what a run will do: corpora, systems and networks.
 
     Args:
@@ -26,12 +26,12 @@ def planned(config: Mapping[str, Any], texts: Texts, systems: Systems) -> Iterat
     roles = {"training": texts.bitext, "language models only": texts.mono, "dev": texts.dev, "test": texts.test}
     names = "; ".join(f"{role}: {', '.join(corpora)}" for role, corpora in roles.items() if corpora)
     yield f"{texts.source} to {texts.target}; {names}"
-    tuning = f"{len(systems.runs)} tuning run(s) of {config['tuning']['optimizer'].upper()} each"
-    yield f"{len(config['compare'])} systems: {', '.join(config['compare'])}; {tuning}"
-    networks = [f"{name} (preset {config[name]['preset']})" for name in systems.networks]
+    tuning = f"{len(systems.runs)} tuning run(s) of {config.tuning.optimizer.upper()} each"
+    yield f"{len(config.compare)} systems: {', '.join(config.compare)}; {tuning}"
+    networks = [f"{name} (preset {getattr(config, name).preset})" for name in systems.networks]
     if networks:
         yield f"networks: {', '.join(networks)}; {len(systems.trainings)} training run(s) each"
-    small = config["quick"] or is_demo_corpus(config)
+    small = config.quick or is_demo_corpus(config)
     yield f"auto settings: for {'a run in minutes' if small else 'your own corpora'} (rnnsmt project settings)"
 
 

@@ -17,6 +17,7 @@ from rnnsmt.base.io import InputError, atomic_text
 from rnnsmt.config.corpora import DEFAULT_LANGUAGES, files_with_prefix, similar_file, suffix_warning
 from rnnsmt.config.languages import code_mistake, code_warning, language_of, yaml_code
 from rnnsmt.config.pipeline import pipeline_directory
+from rnnsmt.config.sections import Languages
 
 ROLES = ("bitext", "mono", "dev", "test")
 
@@ -328,10 +329,10 @@ def _language_warnings(languages: Sequence[str], corpora: Sequence[CorpusFiles])
     for code in languages:
         if warning := code_warning(code):
             yield f"--languages: {warning}"
-    codes = dict(zip(("source", "target"), languages, strict=True))
+    source, target = languages
     for corpus in corpora:
         files = [] if corpus.sides == ("file",) else list(zip(corpus.sides, corpus.files, strict=True))
-        if warning := suffix_warning(files, codes):
+        if warning := suffix_warning(files, Languages(source=source, target=target)):
             yield f"--{corpus.role}: {warning}"
 
 

@@ -1,5 +1,6 @@
 """The configuration of the demo corpus, as it is given and as the rules see it."""
 
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 import yaml
 from snakemake.utils import update_config
 
+from rnnsmt.config.sections import Config
 from rnnsmt.config.validation import checked_config
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,7 +23,16 @@ def config() -> dict[str, Any]:
 
 
 @pytest.fixture
-def resolved(config: dict[str, Any]) -> dict[str, Any]:
+def resolved(config: dict[str, Any]) -> Config:
     """Return the configuration with a value for every setting and two tuning runs."""
     config["tuning"]["runs"] = 2
     return checked_config(config)
+
+
+def changed(config: Config, **values: Any) -> Config:
+    """Return a checked configuration with other values; those of a section are a map of the values that differ."""
+    for name, value in values.items():
+        section = getattr(config, name)
+        new = replace(section, **value) if is_dataclass(section) and isinstance(value, dict) else value
+        config = replace(config, **{name: new})
+    return config

@@ -1,5 +1,6 @@
 """Errors of the configuration are reported with a remedy."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -10,7 +11,14 @@ import yaml
 from rnnsmt.config.corpora import Corpus, corpora_of
 from rnnsmt.config.derived import amount_kept
 from rnnsmt.config.languages import TWO_LETTERS, code_mistake, code_warning
-from rnnsmt.config.validation import ConfigurationError, checked_config, demo_values
+from rnnsmt.config.sections import Languages
+from rnnsmt.config.validation import (
+    ConfigurationError,
+    checked_config,
+    demo_values,
+    plain_config,
+    recorded_config,
+)
 from rnnsmt.project.network_settings import setting_mistakes
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -49,7 +57,7 @@ def test_the_experiment_of_the_paper_has_the_paper_s_conditions():
 @pytest.mark.parametrize("words", [348, "348", 0.5])
 def test_selection_by_words(config, words):
     config["selection"]["bitext"] = {"words": words}
-    assert amount_kept(checked_config(config)["selection"]["bitext"]) == f"--words {round(float(words) * 1e6)}"
+    assert amount_kept(checked_config(config).selection.bitext) == f"--words {round(float(words) * 1e6)}"
     assert [amount_kept(amount) for amount in ("auto", 0.25)] == ["--fraction auto", "--fraction 0.25"]
     config["selection"]["bitext"] = {"words": -1}
     (line,) = mistakes(config)
@@ -369,7 +377,7 @@ def test_codes_of_languages():
 
 def test_norwegian_is_false_in_yaml(config):
     config["languages"] = yaml.safe_load("{source: no, target: en}")
-    assert checked_config(config)["languages"] == {"source": "no", "target": "en"}
+    assert checked_config(config).languages == Languages(source="no", target="en")
 
 
 def test_in_domain_text_is_needed_for_selection_only(config):
@@ -380,7 +388,8 @@ def test_in_domain_text_is_needed_for_selection_only(config):
 
 def corpora(config: dict) -> dict[str, Corpus]:
     """Return the corpora of a configuration by name."""
-    return {corpus.name: corpus for corpus in corpora_of(config)}
+    model = checked_config(config)
+    return {corpus.name: corpus for corpus in corpora_of(model.corpora, model.languages, model.data_dir)}
 
 
 def test_paths_lie_under_data_dir(config, tmp_path):
@@ -393,9 +402,9 @@ def test_text_that_is_no_yaml_and_whole_numbers(config):
     config["corpora"][0].update(source="*.en", target="[x.fr")
     config["tuning"].update(runs="3.0", nbest=100.0)
     resolved = checked_config(config)
-    assert resolved["corpora"][0]["source"] == "*.en"
-    assert (resolved["tuning"]["runs"], resolved["tuning"]["nbest"]) == (3, 100)
-    assert all(isinstance(resolved["tuning"][name], int) for name in ("runs", "nbest"))
+    assert resolved.corpora[0].source == "*.en"
+    assert (resolved.tuning.runs, resolved.tuning.nbest) == (3, 100)
+    assert all(isinstance(value, int) for value in (resolved.tuning.runs, resolved.tuning.nbest))
 
 
 def test_the_name_of_a_download_is_not_its_query(config):
@@ -409,7 +418,7 @@ def test_what_data_dir_lacks_is_downloaded(config, tmp_path):
     fetched = corpora(config)["harbour"]
     assert re.fullmatch("results/downloads/[0-9a-f]{10}/b.gz", fetched.source)
     assert fetched.target == "results/demo/in-domain.fr.gz"
-    assert fetched.downloads[fetched.source]["url"] == "https://example.org/a/b.gz"
+    assert fetched.downloads[fetched.source].url == "https://example.org/a/b.gz"
     config["data_dir"] = str(tmp_path)
     found = corpora(config)["harbour"]
     assert (found.source, found.target) == (fetched.source, f"{tmp_path}/results/demo/in-domain.fr.gz")
@@ -484,8 +493,8 @@ def test_test_sets_may_share_a_side(config, directory):
 def test_settings_for_the_demo_corpus(config):
     resolved = checked_config(config)
     for section, key, of_demo in demo_values():
-        assert resolved[section][key] == of_demo
-    assert checked_config(resolved) == resolved
+        assert getattr(getattr(resolved, section), key) == of_demo
+    assert checked_config(plain_config(resolved)) == resolved
 
 
 def test_settings_for_other_corpora(config):
@@ -494,5 +503,17 @@ def test_settings_for_other_corpora(config):
     config["cslm"]["preset"] = "paper"
     config["search"]["stack"] = 7
     resolved = checked_config(config)
-    assert (resolved["cslm"]["preset"], resolved["search"]["stack"]) == ("paper", 7)
-    assert (resolved["tuning"]["nbest"], resolved["search"]["pop_limit"]) == (100, 1000)
+    assert (resolved.cslm.preset, resolved.search.stack) == ("paper", 7)
+    assert (resolved.tuning.nbest, resolved.search.pop_limit) == (100, 1000)
+
+
+def test_a_recorded_configuration(config):
+    """What the provenance records is without null in corpora and systems, and can be read where the files are not."""
+    config["corpora"][0]["download"] = {"source": {"url": "https://example.org/a/b.gz", "sha256": None}}
+    resolved = checked_config(config)
+    plain = plain_config(resolved)
+    assert plain["corpora"][0]["download"] == {"source": {"url": "https://example.org/a/b.gz", "mirrors": []}}
+    assert plain["systems"]["baseline"] == {"features": []}
+    assert recorded_config(json.loads(json.dumps(plain | {"data_dir": "/moved"}))).corpora == resolved.corpora
+    with pytest.raises(ConfigurationError, match="engine"):
+        recorded_config(plain | {"engine": "mosse"})

@@ -1,5 +1,6 @@
 """Messages on the files of corpora before a run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,15 @@ from rnnsmt.config.corpora import (
     missing_files,
     similar_file,
 )
+from rnnsmt.config.corpus_entry import CorpusEntry, Download, Downloads, HeldOut, Members
+from rnnsmt.config.sections import Languages
+
+LANGUAGES = Languages(source="en", target="fr")
 
 
 def corpora(data_dir: Path | None, source: str, target: str, name: str = "mine"):
-    entry = {"name": name, "role": "bitext", "source": source, "target": target}
-    return corpora_of({"corpora": [entry], "data_dir": None if data_dir is None else str(data_dir)})
+    entry = CorpusEntry(name=name, role="bitext", source=source, target=target)
+    return corpora_of([entry], LANGUAGES, None if data_dir is None else str(data_dir))
 
 
 @pytest.mark.parametrize(
@@ -77,21 +82,19 @@ def test_a_prepared_corpus_does_not_need_its_files(tmp_path, monkeypatch):
     ],
 )  # fmt: skip
 def test_suffixes_that_contradict_the_languages(source, target, warning):
-    lines = list(language_warnings(corpora(None, source, target), {"source": "en", "target": "fr"}))
+    lines = list(language_warnings(corpora(None, source, target), LANGUAGES))
     remedy = "correct languages, exchange source and target, or specify another file"
     assert lines == ([] if warning is None else [f"corpora[0] (mine): {warning}{remedy}"])
 
 
 def test_a_code_that_no_language_has():
-    lines = list(language_warnings(corpora(None, "a", "b"), {"source": "en", "target": "xx"}))
+    lines = list(language_warnings(corpora(None, "a", "b"), Languages(source="en", target="xx")))
     assert [line.split(";")[0] for line in lines] == ["languages.target: xx is not a two-letter code of ISO 639-1"]
 
 
 def one_file(tmp_path: Path | None, **entry):
-    entry = {"name": "mine", "role": "bitext"} | entry
-    languages = {"source": "en", "target": "fr"}
-    directory = None if tmp_path is None else str(tmp_path)
-    return corpora_of({"corpora": [entry], "data_dir": directory, "languages": languages})[0]
+    entry = CorpusEntry(**{"name": "mine", "role": "bitext"} | entry)
+    return corpora_of([entry], LANGUAGES, None if tmp_path is None else str(tmp_path))[0]
 
 
 def test_both_sides_in_one_file(tmp_path):
@@ -100,31 +103,29 @@ def test_both_sides_in_one_file(tmp_path):
     assert (corpus.source, corpus.target) == tuple(f"results/corpus/separated/mine.{lang}.gz" for lang in ("en", "fr"))
     assert files_of(corpus) == [("file", f"{tmp_path}/all.de.tsv")]
     assert corpus.separated.options() == "--columns 3 1"
-    assert list(language_warnings([corpus], {"source": "en", "target": "fr"})) == []
+    assert list(language_warnings([corpus], LANGUAGES)) == []
     (line,) = missing_files([corpus], str(tmp_path))
     assert line.startswith(f"corpora[0] (mine): file: {tmp_path}/all.de.tsv does not exist; ")
-    members = {"source": "a b.en", "target": "c.fr"}
+    members = Members(source="a b.en", target="c.fr")
     assert one_file(None, file="x.zip", members=members).separated.options() == "--members 'a b.en' c.fr"
 
 
 def test_lines_of_training_text_as_sets(tmp_path):
     """Training text lacks the lines of all its sets, and sets have its files, downloads included."""
-    url = {"url": "https://example.org/all.fr", "sha256": None}
+    downloads = Downloads(target=Download(url="https://example.org/all.fr", sha256=None))
     entries = [
-        {"name": "mine", "role": "bitext", "source": "a.en", "target": "a.fr", "download": {"target": url}},
-        {"name": "tuned", "role": "dev", "held_out": {"corpus": "mine", "lines": [7, 2]}},
-        {"name": "test", "role": "test", "held_out": {"corpus": "mine", "lines": [3]}},
-        {"name": "other", "role": "bitext", "file": "b.tmx"},
+        CorpusEntry(name="mine", role="bitext", source="a.en", target="a.fr", download=downloads),
+        CorpusEntry(name="tuned", role="dev", held_out=HeldOut(corpus="mine", lines=[7, 2])),
+        CorpusEntry(name="test", role="test", held_out=HeldOut(corpus="mine", lines=[3])),
+        CorpusEntry(name="other", role="bitext", file="b.tmx"),
     ]
-    languages = {"source": "en", "target": "fr"}
-    mine, tuned, test, _ = found = corpora_of({"corpora": entries, "data_dir": str(tmp_path), "languages": languages})
+    mine, tuned, test, _ = found = corpora_of(entries, LANGUAGES, str(tmp_path))
     assert [corpus.separated.options() for corpus in found] == ["--without-lines 2 3 7", "--lines 7 2", "--lines 3", ""]
     assert dict(files_of(tuned)) == dict(files_of(mine))
     assert (dict(files_of(mine))["source"], tuned.downloads) == (f"{tmp_path}/a.en", mine.downloads)
     assert (mine.target, test.target) == tuple(f"results/corpus/separated/{name}.fr.gz" for name in ("mine", "test"))
     assert list(file_mistakes(found)) == []
-    copied = corpora_of({"corpora": [*entries, entries[0] | {"name": "copy", "role": "test"}], "data_dir": None,
-                         "languages": languages})  # fmt: skip
+    copied = corpora_of([*entries, replace(entries[0], name="copy", role="test")], LANGUAGES, None)
     assert [line.split(":")[0] for line in file_mistakes(copied)] == ["corpora[4] (copy)"] * 2
 
 
@@ -165,12 +166,12 @@ def test_a_prefix_as_mtdata_has_it(tmp_path):
 
 
 def test_a_downloaded_file_with_both_sides(tmp_path):
-    address = {"url": "https://example.org/en-fr.txt.zip", "sha256": None, "mirrors": ["https://example.com/x.zip"]}
-    corpus = one_file(tmp_path, file="en-fr.txt.zip", download={"file": address})
+    address = Download(url="https://example.org/en-fr.txt.zip", sha256=None, mirrors=["https://example.com/x.zip"])
+    corpus = one_file(tmp_path, file="en-fr.txt.zip", download=Downloads(file=address))
     assert corpus.downloads == {corpus.separated.paths[0]: address}
     assert corpus.separated.paths[0].startswith("results/downloads/")
     (tmp_path / "en-fr.txt.zip").touch()
-    local = one_file(tmp_path, file="en-fr.txt.zip", download={"file": address})
+    local = one_file(tmp_path, file="en-fr.txt.zip", download=Downloads(file=address))
     assert local.separated.paths == (f"{tmp_path}/en-fr.txt.zip",)
 
 

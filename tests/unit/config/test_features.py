@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from rnnsmt.config import features
+from rnnsmt.config.derived import features_of
 from rnnsmt.config.features import (
     BY_NAME,
     FEATURES,
     REGISTRY,
     SystemFeature,
-    features_of,
     has_network,
     label,
     named_features,
@@ -19,10 +19,13 @@ from rnnsmt.config.features import (
     ordered_features,
     share_networks,
 )
+from rnnsmt.config.sections import Nnjm, SystemEntry
 from rnnsmt.config.systems import Systems
-from rnnsmt.config.validation import checked_config
+from rnnsmt.config.validation import checked_config, plain_config
 from rnnsmt.moses.default_ini import default_ini
 from rnnsmt.moses.ini import NEURAL_MODELS
+
+from .conftest import changed
 
 
 def test_the_registry():
@@ -73,8 +76,8 @@ def test_the_joint_model(resolved):
     assert named_features("cslm_nnjm") == ("cslm", "nnjm")
     assert ordered_features(["cslm", "nnjm", "rnn"]) == ("rnn", "cslm", "nnjm")
     assert share_networks(["nnjm"], ["cslm", "nnjm"]) and not share_networks(["nnjm"], ["cslm"])
-    resolved["compare"] = ["baseline", "cslm", "nnjm", "cslm_rnn", "cslm_nnjm", "cslm_rnn_nnjm"]
-    model = Systems(resolved)
+    names = ["baseline", "cslm", "nnjm", "cslm_rnn", "cslm_nnjm", "cslm_rnn_nnjm"]
+    model = Systems(changed(resolved, compare=names))
     assert model.networks == ["rnn", "cslm", "nnjm"]
     assert model.smaller("cslm_rnn_nnjm") == ["cslm_rnn", "cslm_nnjm"]
     assert model.smaller("cslm_nnjm") == ["cslm", "nnjm"]
@@ -109,14 +112,12 @@ def two_more(monkeypatch) -> Iterator[None]:
 
 
 def test_a_further_feature_needs_one_line(resolved, two_more):
-    resolved["systems"] |= {
-        "topic_surplus": {"features": ["surplus", "topic"]},
-        "cslm_topic_rnn_surplus": {"features": ["cslm", "topic", "rnn", "surplus"]},
-    }
-    resolved["compare"] = ["baseline", "rnn", "topic_surplus", "cslm_topic_rnn_surplus"]
-    assert checked_config(resolved)["systems"] == resolved["systems"]
-    resolved["topic"] = {"unknown": "word"}
-    model = Systems(resolved)
+    resolved.systems["topic_surplus"] = SystemEntry(features=["surplus", "topic"])
+    resolved.systems["cslm_topic_rnn_surplus"] = SystemEntry(features=["cslm", "topic", "rnn", "surplus"])
+    with_both = changed(resolved, compare=["baseline", "rnn", "topic_surplus", "cslm_topic_rnn_surplus"])
+    assert checked_config(plain_config(with_both)) == with_both
+    object.__setattr__(with_both, "topic", Nnjm(unknown="word"))
+    model = Systems(with_both)
     assert model.networks == ["rnn", "cslm", "topic"]
     assert model.features("topic_surplus") == ["topic", "surplus"]
     assert model.untuned_inis("topic_surplus") == ["results/augmented/topic_surplus/network1/moses.ini"]

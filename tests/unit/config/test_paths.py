@@ -1,22 +1,29 @@
 """The paths of texts."""
 
+from dataclasses import replace
+
 import pytest
 
 from rnnsmt.config import paths
+from rnnsmt.config.corpus_entry import CorpusEntry, Download, Downloads
 from rnnsmt.config.paths import Texts
+
+from .conftest import changed
 
 
 @pytest.fixture
 def several(resolved):
     """Return a configuration with two bitexts, of which selection scores one, and an in-domain monolingual corpus."""
-    resolved["corpora"] = [
-        {"name": "near", "role": "bitext", "source": "near.en", "target": "near.fr", "keep": "all"},
-        {"name": "far", "role": "bitext", "source": "far.en", "target": "far.fr", "keep": 0.25},
-        {"name": "press", "role": "mono", "target": "press.fr", "in_domain": True},
-        {"name": "old", "role": "dev", "source": "old.en", "target": "old.fr"},
-        {"name": "new", "role": "test", "source": "new.en", "target": "new.fr"},
-    ]
-    return resolved
+    return changed(
+        resolved,
+        corpora=[
+            CorpusEntry(name="near", role="bitext", source="near.en", target="near.fr", keep="all"),
+            CorpusEntry(name="far", role="bitext", source="far.en", target="far.fr", keep=0.25),
+            CorpusEntry(name="press", role="mono", target="press.fr", in_domain=True),
+            CorpusEntry(name="old", role="dev", source="old.en", target="old.fr"),
+            CorpusEntry(name="new", role="test", source="new.en", target="new.fr"),
+        ],
+    )
 
 
 def test_corpora_by_role(several):
@@ -35,20 +42,22 @@ def test_texts_of_a_kind(several):
     assert texts.set_text("tokenized", "new", "fr") == "results/corpus/tokenized/new.fr.gz"
     assert texts.part_texts("dev") == ["results/corpus/joined/truecased/dev.en.gz"]
     assert texts.part_texts("all") == [*texts.part_texts("dev"), "results/corpus/truecased/new.en.gz"]
-    several["text"] |= {"truecase": False}
-    assert Texts(several).text("preprocessed", "near", "en") == "results/corpus/tokenized/near.en.gz"
+    assert (
+        Texts(changed(several, text={"truecase": False})).text("preprocessed", "near", "en")
+        == "results/corpus/tokenized/near.en.gz"
+    )
 
 
 def test_references(several):
     """References are detokenised if the corpora are tokenised and have no raw reference."""
     assert Texts(several).plain_reference("dev") == "results/corpus/joined/raw/dev.fr.gz"
-    several["text"]["tokenize"] = False
-    assert Texts(several).plain_reference("new") == "results/corpus/detokenized/new.fr.gz"
-    of_name = {corpus["name"]: corpus for corpus in several["corpora"]}
-    of_name["new"]["reference"] = "new.raw"
-    assert Texts(several).plain_reference("new") == "results/corpus/raw/new.fr.gz"
-    assert "new.raw" in [path.rsplit("/", 1)[-1] for path in Texts(several).raw_files()]
-    assert Texts(several).plain_reference("dev") == "results/corpus/detokenized/dev.fr.gz"
+    tokenized = changed(several, text={"tokenize": False})
+    assert Texts(tokenized).plain_reference("new") == "results/corpus/detokenized/new.fr.gz"
+    *others, new = several.corpora
+    texts = Texts(changed(tokenized, corpora=[*others, replace(new, reference="new.raw")]))
+    assert texts.plain_reference("new") == "results/corpus/raw/new.fr.gz"
+    assert "new.raw" in [path.rsplit("/", 1)[-1] for path in texts.raw_files()]
+    assert texts.plain_reference("dev") == "results/corpus/detokenized/dev.fr.gz"
 
 
 def test_in_domain_texts(several):
@@ -74,9 +83,8 @@ def test_selection(several):
 
 def test_without_selection(several):
     """Without selection, all corpora of a pool are used; alignment reads a single corpus directly."""
-    several["selection"] |= {"bitext": 1, "mono": 1}
-    del several["corpora"][1]
-    texts = Texts(several)
+    near, _, *others = several.corpora
+    texts = Texts(changed(several, selection={"bitext": 1, "mono": 1}, corpora=[near, *others]))
     assert texts.scored("bitext") == texts.scored("mono") == []
     assert texts.training_text("en") == "results/corpus/truecased/near.en.gz"
     assert texts.lm_texts() == [f"results/corpus/truecased/{name}.fr.gz" for name in ("near", "press")]
@@ -84,9 +92,9 @@ def test_without_selection(several):
 
 def test_downloads(several):
     """A member of an archive has the URL of the archive; both are stored in different directories."""
-    address = {"url": "https://example.org/all.tgz", "sha256": None, "member": "all/near.en"}
-    several["corpora"][0]["download"] = {"source": address}
-    texts = Texts(several)
+    address = Download(url="https://example.org/all.tgz", sha256=None, member="all/near.en")
+    near, *others = several.corpora
+    texts = Texts(changed(several, corpora=[replace(near, download=Downloads(source=address)), *others]))
     unpacked = texts.corpora["near"].source
     _, _, key, file = unpacked.split("/")
     assert (unpacked.startswith("results/unpacked/"), file) == (True, "near.en")
@@ -101,5 +109,6 @@ def test_files_of_the_model(resolved):
     assert paths.alignments(resolved) == [
         f"results/align/{aligner}/aligned.grow-diag-final-and.gz" for aligner in ("model4", "fast_align")
     ]
-    resolved["alignment"]["external"] = "mine.align"
-    assert paths.alignments(resolved) == ["results/align/external/aligned.gz"]
+    assert paths.alignments(changed(resolved, alignment={"external": "mine.align"})) == [
+        "results/align/external/aligned.gz"
+    ]

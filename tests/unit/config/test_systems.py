@@ -3,7 +3,10 @@
 import pytest
 
 from rnnsmt.config.features import label, share_networks
+from rnnsmt.config.sections import Engines, SystemEntry
 from rnnsmt.config.systems import Systems, column_options, network_file, settings_options
+
+from .conftest import changed
 
 REORDERING = "reordering-table.wbe-msd-bidirectional-fe.gz"
 
@@ -11,14 +14,11 @@ REORDERING = "reordering-table.wbe-msd-bidirectional-fe.gz"
 @pytest.fixture
 def trained_twice(resolved):
     """Set four tuning runs with two training runs."""
-    resolved["networks"]["seeds"] = 2
-    resolved["tuning"]["runs"] = 4
-    return resolved
+    return changed(resolved, networks={"seeds": 2}, tuning={"runs": 4})
 
 
 def test_kinds_of_systems(resolved):
-    resolved["compare"] = ["baseline", "cslm", "lstm", "cslm_rnn+lstm_tuned"]
-    systems = Systems(resolved)
+    systems = Systems(changed(resolved, compare=["baseline", "cslm", "lstm", "cslm_rnn+lstm_tuned"]))
     assert (systems.phrase_based[:3], systems.phrase_based[-1]) == (["baseline", "rnn", "cslm"], "cslm_rnn_nnjm")
     ensembles = ["lstm_pair", "lstm_ensemble", "lstm_ensemble_beam1", "lstm_ensemble_beam2"]
     assert systems.lstms_alone == ["lstm", "lstm_forward", *ensembles]
@@ -30,7 +30,7 @@ def test_kinds_of_systems(resolved):
 
 
 def test_features_are_in_the_order_of_directories(resolved):
-    resolved["systems"]["mine"] = {"features": ["wp", "rnn", "cslm"]}
+    resolved.systems["mine"] = SystemEntry(features=["wp", "rnn", "cslm"])
     systems = Systems(resolved)
     assert systems.features("mine") == ["cslm", "rnn", "wp"]
     assert systems.columns(systems.features("mine")) == ["rnn", "wp"]
@@ -75,11 +75,11 @@ def test_filtered_tables(trained_twice):
 
 
 def test_files_of_every_training(trained_twice):
-    trained_twice["compare"] = ["cslm_rnn_nnjm"]
+    systems = Systems(changed(trained_twice, compare=["cslm_rnn_nnjm"]))
     pattern = "{name}{n}"
     in_search = ["cslm1", "cslm2", "nnjm1", "nnjm2"]
-    assert Systems(trained_twice).of_every_training(pattern) == ["rnn1", "rnn2", *in_search]
-    assert Systems(trained_twice).of_every_training(pattern, ["rnn"]) == ["rnn1", "rnn2"]
+    assert systems.of_every_training(pattern) == ["rnn1", "rnn2", *in_search]
+    assert systems.of_every_training(pattern, ["rnn"]) == ["rnn1", "rnn2"]
 
 
 def test_options_of_an_ini(resolved):
@@ -105,32 +105,29 @@ def test_options_of_the_search(resolved):
     [(16, "mean weights of iterations 9 to 16"), (3, "mean weights of iterations 2 to 3"), (2, "weights of the last")],
 )
 def test_text_on_tuning(resolved, iterations, text):
-    resolved["tuning"] |= {"optimizer": "mira", "iterations": iterations}
-    assert f"on its own by batch MIRA, iterations: {iterations}, {text}" in Systems(resolved).tuning_text()
-    resolved["engine"] = {"alignment": "rnnsmt", "training": "rnnsmt", "tuning": "moses", "decoding": "rnnsmt"}
+    tuned = changed(resolved, tuning={"optimizer": "mira", "iterations": iterations})
+    assert f"on its own by batch MIRA, iterations: {iterations}, {text}" in Systems(tuned).tuning_text()
     moses = f"batch MIRA of Moses (mert-moses.pl), at most {iterations} iterations, weights of the last one"
-    assert Systems(resolved).tuning_text() == moses
+    assert Systems(changed(tuned, engine=Engines(tuning="moses"))).tuning_text() == moses
 
 
 def test_smaller_systems(resolved):
     """Smaller systems are the largest ones in compare with a subset of the features."""
-    resolved["compare"] = ["cslm_rnn_wp", "baseline", "rnn", "cslm_wp"]
-    systems = Systems(resolved)
+    systems = Systems(changed(resolved, compare=["cslm_rnn_wp", "baseline", "rnn", "cslm_wp"]))
     assert systems.smaller("baseline") == []
     assert systems.smaller("rnn") == ["baseline"]
     assert systems.smaller("cslm_rnn_wp") == ["rnn", "cslm_wp"]
 
 
 def test_settings_of_a_network_go_over_those_of_all_lstms(resolved):
-    resolved["seq2seq"]["settings"] = {"epochs": 3}
-    assert Systems(resolved).lstm_settings("lstm_forward") == {"epochs": 3, "source_order": "forward"}
+    systems = Systems(changed(resolved, seq2seq={"settings": {"epochs": 3}}))
+    assert systems.lstm_settings("lstm_forward") == {"epochs": 3, "source_order": "forward"}
 
 
 def test_ensembles_of_lstms(trained_twice):
     """The second training run of an ensemble of three has networks 4 to 6."""
-    trained_twice["systems"]["baseline+lstm_ensemble"]["ensemble"] = 3
-    trained_twice["compare"] = ["baseline+lstm_ensemble", "lstm_forward"]
-    systems = Systems(trained_twice)
+    trained_twice.systems["baseline+lstm_ensemble"] = SystemEntry(network="lstm", rescores="baseline", ensemble=3)
+    systems = Systems(changed(trained_twice, compare=["baseline+lstm_ensemble", "lstm_forward"]))
     assert systems.ensemble("baseline+lstm_ensemble") == ("lstm", 3)
     assert systems.ensemble("lstm_forward") == ("lstm_forward", 1)
     first, second = ([network_file("lstm", n) for n in numbers] for numbers in ((1, 2, 3), (4, 5, 6)))
@@ -150,8 +147,7 @@ def test_ensembles_of_lstms(trained_twice):
 
 def test_the_cslm_rescores_lists(trained_twice):
     """A tuning run uses the network of its training run."""
-    trained_twice["compare"] = ["baseline+cslm"]
-    systems = Systems(trained_twice)
+    systems = Systems(changed(trained_twice, compare=["baseline+cslm"]))
     assert systems.has_cslm_on_lists("baseline+cslm")
     assert not systems.has_cslm_on_lists("cslm") and not systems.has_cslm_on_lists("baseline+lstm")
     assert systems.list_feature("baseline+cslm") == "CSLM0"

@@ -249,6 +249,8 @@ def test_a_table_with_identifiers(corpora: Path, capsys: pytest.CaptureFixture[s
         (["--config", "none.yaml"], "none.yaml: no such file"),
         (["--config", "list.yaml"], "list.yaml: contains no list of corpora"),
         (["--config", "entry.yaml"], "entry.yaml: corpora must be a list of entries with name, role and files"),
+        (["--config", "entry.yaml"], "corpora[0]: must be a map (key: value), not 1; corpora[1].role missing"),
+        (["--config", "held-out.yaml"], "held-out.yaml: corpora[1].held_out.corpus: no corpus b"),
         (["--config", "broken.yaml"], "broken.yaml: not valid YAML"),
         (["--corpus", "a=dev=b=c", "--source-lang", "english"], "source language: english is not a language code"),
     ],
@@ -257,6 +259,9 @@ def test_refusals(tmp_path, monkeypatch, capsys, options, message) -> None:
     monkeypatch.chdir(tmp_path)
     Path("list.yaml").write_text("[1, 2]\n")
     Path("entry.yaml").write_text("corpora: [1, {name: x}]\n")
+    Path("held-out.yaml").write_text(
+        "corpora: [{name: a, role: bitext, file: a}, {name: t, role: test, held_out: {corpus: b, lines: [1]}}]"
+    )
     Path("broken.yaml").write_text("corpora: [\n")
     assert main(["corpus", "check", *options]) == 2
     assert message in capsys.readouterr().err

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rnnsmt.config.validation import checked_config
+from rnnsmt.config.validation import checked_config, plain_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.project.settings_table import json_schema, table_lines
 
@@ -16,12 +16,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def config() -> dict[str, Any]:
-    """Return the configuration of the demo corpus."""
-    return checked_config(yaml.safe_load((ROOT / "config.yaml").read_text()))
+    """Return the configuration of the demo corpus with a value for every setting."""
+    return plain_config(checked_config(yaml.safe_load((ROOT / "config.yaml").read_text())))
 
 
 def test_the_reference_is_right(config):
-    assert list(setting_mistakes(config)) == []
+    assert list(setting_mistakes(checked_config(config))) == []
 
 
 def test_all_mistakes_are_named(config):
@@ -30,7 +30,7 @@ def test_all_mistakes_are_named(config):
     config["rnn"]["settings"] = {"variant": "supplementary", "dropout": 0.2}
     config["cslm"]["settings"] = {"order": 1, "clip": "x"}
     config["seq2seq"]["settings"] = {"hidden": 0, "layer": 2}
-    assert list(setting_mistakes(config)) == [
+    assert list(setting_mistakes(checked_config(config))) == [
         "rnn.settings: --dropout 0.2: cannot be combined with --variant supplementary; set it to 0",
         "cslm.settings.order: must be at least 2, not 1",
         "cslm.settings.clip: must be a number, not 'x'",
