@@ -369,8 +369,8 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
 def _of_list(kind: Any, field: Field, default: Any) -> dict[str, Any]:
     """Return the arguments of ``add_argument`` for a list, see ``add_option``."""
     item = get_args(kind)[0]
-    inner = described(item)[0]
-    if is_nested := get_origin(kind) is not tuple and get_origin(inner) in _LISTS:
+    inner, of_item = described(item)
+    if is_nested := get_origin(kind) is not tuple and get_origin(inner) in _LISTS and of_item.parse is None:
         kind, item = inner, get_args(inner)[0]
     rest = {"type": _parser(item), "metavar": field.metavar or _metavar(item)}
     has_length = get_origin(kind) is tuple and get_args(kind)[-1] is not ...

@@ -1,12 +1,13 @@
 """Options made from fields: types, bounds, defaults and help texts."""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import pytest
 
-from rnnsmt.base.fields import Field, add_fields, checked
+from rnnsmt.base.fields import Field, Setting, add_fields, add_option, checked
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,25 @@ def test_values_and_defaults(parser: argparse.ArgumentParser) -> None:
     args = parser.parse_args(["--size", "9", "--rate", "1e-3", "--kind", "two", "--limits", "0", "1", "--other", "3"])
     assert vars(args) == {"size": 9, "rate": 1e-3, "kind": "two", "limits": [0, 1], "other": 3}
     assert "rate, at most 10 %" in parser.format_help()
+
+
+def test_pairs_that_are_one_word_each() -> None:
+    """A pair with its own ``parse`` is one value of the option, not two."""
+
+    def parse(text: str) -> tuple[str, float]:
+        name, _, share = text.partition("=")
+        return name, float(share)
+
+    parser = argparse.ArgumentParser()
+    pairs = Sequence[Annotated[tuple[str, float], Field("shares", parse=parse, metavar="NAME=X")]]
+    add_option(parser, "keep", Setting.of(pairs, ()))
+    assert parser.parse_args(["--keep", "a=1", "b=0.5", "c=0", "--keep", "d=2"]).keep == [
+        ("a", 1),
+        ("b", 0.5),
+        ("c", 0),
+        ("d", 2),
+    ]
+    assert parser.parse_args(["--keep", "a=1"]).keep == [("a", 1)]
 
 
 @pytest.mark.parametrize(
