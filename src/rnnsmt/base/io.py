@@ -49,6 +49,7 @@ _FOREIGN = {
     b"7z\xbc\xaf\x27\x1c": "is a 7z archive; extract the file first",
     b"Rar!\x1a\x07": "is a RAR archive; extract the file first",
     b"%PDF-": "is a PDF document; save its text in a text file",
+    b"{\\rtf": "is a document in Rich Text Format; save its text in a text file",
     b"\xd0\xcf\x11\xe0": "is a document of an office program; save its text in a text file",
 }
 """Message for a file of a format that is not read, by the first bytes of the file."""

@@ -163,7 +163,7 @@ def prepare_corpus(
     if not corpus.is_one_file:
         for path in corpus.paths:
             refuse_columns(path)
-    of_sample = list(sample_warnings(corpus)) if check else []
+    of_sample = list(sample_warnings(corpus, options.tokenize)) if check else []
     total = Tally([0] * len(corpus.langs))
     with ExitStack() as stack:
         files = [stack.enter_context(atomic_text(output)) for output in outputs]

@@ -17,7 +17,9 @@ import pytest
 
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.cli import main
+from rnnsmt.config.sections import Preprocessing
 from rnnsmt.corpus.preparation import MAX_SEGMENT
+from rnnsmt.corpus.raw_text import Cleaner
 from rnnsmt.corpus.tokenizer import tokenizer_version
 from rnnsmt.search.source_text import MAX_WORDS
 
@@ -266,6 +268,19 @@ def test_no_line_of_any_output_holds_what_would_break_it(work: Workplace) -> Non
     assert len(work.source) == 2
     assert work.source[0].split() == work.source[0].split(" ")
     assert "|||" not in work.source[0]
+
+
+@pytest.mark.parametrize("keep_all", [(), ("--keep-all",)])
+def test_layout_of_pages_makes_no_other_words(work: Workplace, keep_all: tuple[str, ...]) -> None:
+    odd = "\u200fThe\ufeff of\u00ad\ufb01ce \u202aof\u202c the\u200b \ufb04\u2060y."
+    assert work.pair(f"{odd}\nThe office of the ffly.\n", "\ufb05a\n\u0645\u06cc\u200c\u062e\n", *keep_all) == 0
+    assert work.source == ["The office of the ffly ."] * 2
+    assert work.target == ["sta", "\u0645\u06cc\u200c\u062e"]
+    assert work.repaired() == {"invisible character or ligature": [1]}
+
+
+def test_zero_width_spaces_between_words_stay() -> None:
+    assert Cleaner("km", Preprocessing(), True)("ភាសា\u200bខ្មែរ\u00ad".encode(), set()) == "ភាសា \u200b ខ្មែរ"
 
 
 def test_length_options(work: Workplace) -> None:
