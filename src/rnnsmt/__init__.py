@@ -11,15 +11,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rnnsmt import analysis as analysis
     from rnnsmt import api as api
     from rnnsmt import lm as lm
+    from rnnsmt import project as project
     from rnnsmt.translation.system import System
 
     load = System
 
 __version__ = "1.0.0"
 
-PACKAGES = ("api", "lm")
+PACKAGES = ("analysis", "api", "lm", "project")
 """Packages whose functions are for Python users; they are imported on first use."""
 
 

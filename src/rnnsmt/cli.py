@@ -38,7 +38,12 @@ EXTRAS = {
 """Modules that a default installation does not include, with the extra that installs them."""
 
 PASSES_ON = ("project", "run")
-"""Command whose options are not parsed here, but passed to another program (``args.passed``)."""
+"""Command whose options are not parsed here: all its words are values of its positional argument."""
+
+RENAMED = {
+    ("analysis", "mert-curves"): "tuning-curves",
+}
+"""Former names of commands, which are refused with the new name."""
 
 EXIT_STATUS = """\
 exit status:
@@ -56,10 +61,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     print_messages()
     short = words[0] if words and words[0] in SHORT else ""
     words[:1] = SHORT.get(short, words[:1])
+    if renamed := RENAMED.get((words[0], words[1]) if len(words) > 1 else ("", "")):
+        print(f"rnnsmt {words[0]} {words[1]}: error: the command is now `rnnsmt {words[0]} {renamed}`", file=sys.stderr)
+        return 2
     if words[0:1] and words[0] in PACKAGES and words[1:2] and words[1] in stages(words[0]):
-        passed = words[2:] if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words) else []
-        args = command_parser(words[0], words[1], short).parse_args(words[2 : len(words) - len(passed)])
-        args.passed = passed
+        if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words):
+            words.insert(2, "--")
+        args = command_parser(words[0], words[1], short).parse_args(words[2:])
     else:
         _parser(words).parse_args(words).help_of.print_help()
         return 2

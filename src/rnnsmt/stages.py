@@ -128,16 +128,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "oracle": Stage(1, "compute the oracle BLEU of n-best lists"),
         "provenance": Stage(7, "record the files, seeds and weights of Table 1"),
     },
-    "analysis": {
-        "learning-curve": Stage(4, "plot the learning curve of a network"),
-        "mert-curves": Stage(3, "plot BLEU against tuning iterations"),
-        "bleu-curves": Stage(1, "plot BLEU against sentence length and word frequency rank"),
-        "sentence-vectors": Stage(1, "plot LSTM sentence vectors in two dimensions"),
-        "score-scatter": Stage(2, "plot network against phrase table scores (Figure 3 of the paper)"),
-        "phrase-examples": Stage(2, "list the best targets of long phrases (Tables 2 and 3 of the paper)"),
-        "embeddings": Stage(3, "plot words or phrases in two dimensions (Figures 4 and 5 of the paper)"),
-        "report": Stage(6, "write an HTML page with all results of a run"),
-    },
     "translation": {
         "describe": Stage(3, "write the preprocessing and decoder settings that `translate` reads"),
         "translate": Stage(1, "translate raw text with a tuned system, or serve it over HTTP"),
@@ -151,12 +141,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "decode": Stage(1, "translate tokenised text with the decoder of Moses"),
         "ini": Stage(2, "write the moses.ini of a model directory"),
         "add-feature": Stage(2, "add the feature of rescored n-best lists to a moses.ini"),
-    },
-    "project": {
-        "init": Stage(1, "create a run directory with configuration and Snakemake profile"),
-        "run": Stage(1, "run the workflow in a run directory; accepts the options of Snakemake"),
-        "settings": Stage(1, "print all settings of the configuration"),
-        "status": Stage(1, "print the progress of a run and its running jobs"),
     },
 }
 

@@ -750,7 +750,7 @@ def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
         ({"corpora": exchanged("mono1", "mono2")}, {"language_model": 1, "cslm_prepare": 1}, ["align_words"]),
         ({"corpora": exchanged("test1", "test2")}, {"table1": 1}, ["filter_tables", "decode", "score"]),
         ({"compare": ["baseline", "cslm", "cslm_rnn", "rnn"]},
-         {"table1": 1, "mert_curves": 1}, ["mert", "decode"]),
+         {"table1": 1, "tuning_curves": 1}, ["mert", "decode"]),
         ({"corpora": [*CORPORA, CORPORA[-1] | {"name": "new"}]},
          {"prepare_bitext": 1, "overlap": 1, "table1": 1, "report_page": 1},
          ["train_truecaser", "align_words", "language_model", "rnn_train", "cslm_train", "mert"]),

@@ -32,7 +32,7 @@ FINAL = [
 ]
 
 
-REPORT = {"table1": 1, "provenance": 1, "mert_curves": 1, "report_page": 1, "all": 1}
+REPORT = {"table1": 1, "provenance": 1, "tuning_curves": 1, "report_page": 1, "all": 1}
 """What is made from all systems."""
 
 

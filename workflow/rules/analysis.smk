@@ -52,7 +52,7 @@ rule learning_curve:
         "rnnsmt analysis learning-curve --history {input:q} --title {params.title:q} --output {output:q} &> {log:q}"
 
 
-rule mert_curves:
+rule tuning_curves:
     input:
         expand(f"{RUN}/history.json", system=systems.compared, run=RUNS),
     output:
@@ -71,13 +71,13 @@ rule mert_curves:
         mem_mb=megabytes(250),
         runtime=minutes(10),
     params:
-        version=version("analysis", "mert-curves"),
+        version=version("analysis", "tuning-curves"),
         systems=in_order(systems.compared),
         histories=lambda w, input: [
             f"{system}={history}" for (system, _), history in zip(itertools.product(systems.compared, RUNS), input)
         ],
     shell:
-        "rnnsmt analysis mert-curves --history {params.histories:q} --output {output:q} &> {log:q}"
+        "rnnsmt analysis tuning-curves --history {params.histories:q} --output {output:q} &> {log:q}"
 
 
 # Figures 2 and 3 of Sutskever et al. (2014).
@@ -105,14 +105,16 @@ rule bleu_curves:
         runtime=minutes(60, 0.1),
     params:
         version=version("analysis", "bleu-curves"),
-        systems=lambda w: " ".join(
-            f"--system {system} " + " ".join(f"results/systems/{system}/run{run}/{w.set}.tokens" for run in RUNS)
+        hypotheses=lambda w: [
+            f"{system}=results/systems/{system}/run{run}/{w.set}.tokens"
             for system in config["compare"]
-        ),
+            for run in RUNS
+        ],
         pictures=lambda w, output: output[:2],
     shell:
-        "rnnsmt analysis bleu-curves {params.systems} --reference {input.reference:q} --source {input.source:q} "
-        "--rank-text {input.text:q} --output {params.pictures:q} --output-json {output.json:q} &> {log:q}"
+        "rnnsmt analysis bleu-curves --hypothesis {params.hypotheses:q} --reference {input.reference:q} "
+        "--source {input.source:q} --rank-text {input.text:q} --output {params.pictures:q} "
+        "--output-json {output.json:q} &> {log:q}"
 
 
 rule sentence_vectors:

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,13 +74,27 @@ class LearningCurve:
     unigram: float | None
 
     @classmethod
-    def read(cls, path: str) -> "LearningCurve":
+    def read(cls, path: str | Path) -> "LearningCurve":
         """Read a history written by ``rnn train``, ``cslm train``, ``nnjm train`` or ``seq2seq train``."""
         history = read_json(path)
         rows = history["curve"]
         trained, held_out = points(rows, ("train",)), points(rows, HELD_OUT)
         kept_point = next(iter(points([row for row in rows if is_kept(row, history)], HELD_OUT)), None)
         return cls(rows, trained, held_out, kept_point, perplexity(history, ("unigram",)))
+
+
+@dataclass(frozen=True)
+class LearningCurves:
+    """Learning curves of the training runs of a network."""
+
+    curves: list[LearningCurve]
+
+    @property
+    def figures(self) -> dict[str, object]:
+        """Return the number of points, and the mean held-out perplexity of the kept parameters."""
+        perplexities = [curve.kept[1] for curve in self.curves if curve.kept is not None]
+        figures: dict[str, object] = {"points": sum(len(curve.rows) for curve in self.curves)}
+        return figures | ({"held-out perplexity": sum(perplexities) / len(perplexities)} if perplexities else {})
 
 
 def draw_learning_curves(curves: Sequence[LearningCurve], title: str) -> "Figure":
@@ -125,7 +140,44 @@ def plain_ticks(axes: Any) -> None:
 # Tuning curves: BLEU of the decoded dev set by iteration
 
 
-def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
+@dataclass(frozen=True)
+class TuningCurve:
+    """History of a tuning run.
+
+    Attributes:
+        points: iterations and BLEU of the decoded dev set in percent.
+        result: first and last iteration whose weights are averaged; without averaging, twice the last iteration if its
+            weights are the result, or twice the number after it if they were optimised once more.
+        bleu: BLEU of the result on the dev set in percent.
+    """
+
+    points: list[tuple[int, float]]
+    result: tuple[int, int]
+    bleu: float
+
+    @classmethod
+    def read(cls, path: str | Path) -> "TuningCurve":
+        """Read the history (``history.json``) of a tuning run."""
+        run = read_json(path)
+        last = run["iterations"][-1]
+        span = run["averaged"] or [last["iteration"] + (last["weights"] != run["weights"])]
+        bleu = {record["iteration"]: record["dev_bleu"] for record in run["iterations"]}
+        return cls(list(bleu.items()), (span[0], span[-1]), run["dev_bleu"])
+
+
+@dataclass(frozen=True)
+class TuningCurves:
+    """Tuning curves of the runs of every system."""
+
+    systems: dict[str, list[TuningCurve]]
+
+    @property
+    def figures(self) -> dict[str, object]:
+        """Return the numbers of systems and runs."""
+        return {"systems": len(self.systems), "runs": sum(map(len, self.systems.values()))}
+
+
+def draw_tuning_curves(systems: Mapping[str, Sequence[TuningCurve]]) -> "Figure":
     """Draw one plot per system with common axis limits, a line per run, with its result.
 
     An orange line at the BLEU of the result spans the iterations whose weights are averaged; without averaging, an
@@ -138,20 +190,17 @@ def draw_mert_curves(systems: Mapping[str, list[dict[str, Any]]]) -> "Figure":
         _draw_runs(axis, system, runs)
     for axis in axes[len(systems) :]:
         axis.set_axis_off()
-    runs_of_all = [run for runs in systems.values() for run in runs]
-    _set_limits(axes[0], [record["dev_bleu"] for run in runs_of_all for record in [*run["iterations"], run]])
+    every = [run for runs in systems.values() for run in runs]
+    _set_limits(axes[0], [bleu for run in every for bleu in [*(bleu for _, bleu in run.points), run.bleu]])
     figure.supxlabel("iteration")
     figure.supylabel("BLEU of the dev set")
     return figure
 
 
-def _draw_runs(axes: Any, system: str, runs: list[dict[str, Any]]) -> None:
+def _draw_runs(axes: Any, system: str, runs: Sequence[TuningCurve]) -> None:
     for run in runs:
-        bleu = {record["iteration"]: record["dev_bleu"] for record in run["iterations"]}
-        axes.plot(list(bleu), list(bleu.values()), "-", lw=1.3, color=BLUE, alpha=0.65)
-        last = run["iterations"][-1]
-        span = run["averaged"] or [last["iteration"] + (last["weights"] != run["weights"])]
-        axes.plot([span[0], span[-1]], [run["dev_bleu"]] * 2, "-o", lw=1.4, ms=3, color=ORANGE, alpha=0.8)
+        axes.plot(*zip(*run.points, strict=True), "-", lw=1.3, color=BLUE, alpha=0.65)
+        axes.plot(run.result, [run.bleu] * 2, "-o", lw=1.4, ms=3, color=ORANGE, alpha=0.8)
     axes.set_title(label(system), loc="left")
     axes.xaxis.get_major_locator().set_params(integer=True)
 
@@ -218,6 +267,24 @@ def curve(
         }
         for group in groups
     ]
+
+
+@dataclass(frozen=True)
+class BleuCurves:
+    """BLEU of groups of sentences, by the key that sorts them (``LENGTH``, ``RANK``).
+
+    Attributes:
+        curves: points of each system by key and system, see ``curve``.
+        sentences: number of sentences.
+    """
+
+    curves: dict[str, dict[str, list[dict[str, Any]]]]
+    sentences: int
+
+    @property
+    def figures(self) -> dict[str, object]:
+        """Return the numbers of systems and sentences."""
+        return {"systems": len(self.curves[LENGTH]), "sentences": self.sentences}
 
 
 def draw_bleu_curves(curves: Mapping[str, Mapping[str, list[dict[str, Any]]]]) -> "Figure":

@@ -83,8 +83,16 @@ class PhraseSample(NamedTuple):
     counts: NDArray[np.float64]
     lines: int
 
+    @property
+    def figures(self) -> dict[str, object]:
+        """Return the number of pairs and, of three or more, the correlation of both scores."""
+        figures: dict[str, object] = {"pairs": len(self.table)}
+        if len(self.table) > 2:
+            figures["correlation"] = float(np.corrcoef(self.table, self.network)[0, 1])
+        return figures
 
-def draw_sample(table: str, scores: Sequence[str], size: int, seed: int) -> PhraseSample:
+
+def draw_sample(table: str | Path, scores: Sequence[str], size: int, seed: int) -> PhraseSample:
     """Draw up to ``size`` lines uniformly without replacement.
 
     Args:
@@ -145,7 +153,7 @@ def draw_score_scatter(pairs: PhraseSample) -> "Figure":
     return figure
 
 
-def _direct(entry: PhraseEntry, table: str, number: int) -> tuple[float, float]:
+def _direct(entry: PhraseEntry, table: str | Path, number: int) -> tuple[float, float]:
     """Return direct probability and count of an entry."""
     if len(entry.scores) <= DIRECT:
         raise InputError(
@@ -177,6 +185,18 @@ class Example(NamedTuple):
     def lines(self) -> Iterator[tuple[Any, ...]]:
         """Return the targets side by side; None where a list has ended."""
         return zip_longest(self.table, self.network, self.samples)
+
+
+class PhraseExamples(NamedTuple):
+    """Examples of frequent and of rare source phrases."""
+
+    frequent: list[Example]
+    rare: list[Example]
+
+    @property
+    def figures(self) -> dict[str, object]:
+        """Return the numbers of phrases."""
+        return {"frequent": len(self.frequent), "rare": len(self.rare)}
 
 
 class LongPhrase(NamedTuple):

@@ -143,6 +143,35 @@ def _leaves(points: NDArray[np.float64], least: int) -> list[NDArray[np.int64]]:
     return [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
 
 
+class EmbeddingMap(NamedTuple):
+    """Map of words or phrases.
+
+    Attributes:
+        labels: labels of the points, as in ``Vectors``.
+        points: ``[n, 2]``.
+        clusters: indices of the points of each zoom.
+        dimensions: number of dimensions of the vectors.
+    """
+
+    labels: list[str]
+    points: NDArray[np.float64]
+    clusters: list[NDArray[np.int64]]
+    dimensions: int
+
+    @property
+    def figures(self) -> dict[str, object]:
+        """Return the numbers of points, dimensions and clusters."""
+        return {"points": len(self.points), "dimensions": self.dimensions, "clusters": len(self.clusters)}
+
+    def content(self) -> dict[str, object]:
+        """Return the map for JSON; coordinates have three decimals."""
+        return {
+            "labels": self.labels,
+            "points": [[round(float(x), 3), round(float(y), 3)] for x, y in self.points],
+            "clusters": [rows.tolist() for rows in self.clusters],
+        }
+
+
 def draw_map(points: NDArray[np.float64], zooms: Sequence[NDArray[np.int64]], title: str) -> "Figure":
     """Draw the whole map with a frame and a letter for every zoom."""
     from matplotlib.patches import Rectangle
@@ -212,6 +241,22 @@ def _label(axes: "Axes", points: NDArray[np.float64], labels: Sequence[str]) -> 
 
 
 # Sentences
+
+
+class SentenceVectors(NamedTuple):
+    """Groups of sentences with two-dimensional points.
+
+    Attributes:
+        groups: for each group its ``sentences``, their ``points`` ([n, 2]), the shares of the two components in the
+            ``variance``, and the words that are not in the vocabulary (``unknown``).
+    """
+
+    groups: list[dict[str, Any]]
+
+    @property
+    def figures(self) -> dict[str, object]:
+        """Return the numbers of groups and sentences."""
+        return {"groups": len(self.groups), "sentences": sum(len(group["sentences"]) for group in self.groups)}
 
 
 def read_groups(lines: Iterable[str], path: str) -> list[list[str]]:

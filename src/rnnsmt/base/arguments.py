@@ -8,13 +8,14 @@ from os import PathLike
 from os.path import isfile
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Final, Self, cast
+from typing import Annotated, Any, Final, Self, cast
 
 from rnnsmt.base.fields import Field
 from rnnsmt.base.io import InputError, read_lines, write_lines
 from rnnsmt.base.options import MAX_SEED, MAX_THREADS
 
 InputFile = Annotated[str | Path, Field(metavar="FILE", path="input", expected="a path")]
+InputDirectory = Annotated[str | Path, Field(metavar="DIR", path="input", expected="a path")]
 OutputFile = Annotated[str | Path, Field(metavar="FILE", path="output", expected="a path")]
 OutputDirectory = Annotated[str | Path, Field(metavar="DIR", path="directory", expected="a path")]
 
@@ -32,6 +33,23 @@ Texts = Annotated[
     Field(metavar="FILE", path="input", expected="a path, a list of Path objects or a list of sentences", several=True),
 ]
 """One or more files that are read as one text; in Python, several files are ``Path`` objects, strings sentences."""
+
+References = Annotated[
+    str | Path | Sequence[Path] | Iterable[str | Iterable[str]],
+    Field(
+        metavar="FILE",
+        path="input",
+        expected="a path, a list of Path objects, or one or several lists of sentences",
+        several=True,
+    ),
+]
+"""One or more references; in Python, several are ``Path`` objects or lists of sentences, and strings sentences."""
+
+InputFiles = Annotated[
+    str | Path | Sequence[str | Path],
+    Field(metavar="FILE", path="input", expected="a path or a list of paths", several=True),
+]
+"""One or more files; see ``each``."""
 
 Threads = Annotated[int, Field("number of threads; does not affect the result", ge=1, le=MAX_THREADS)]
 THREADS: Final = 1
@@ -54,6 +72,13 @@ SAVE_EVERY: Final = 300.0
 TimeLimit = Annotated[
     float, Field("save a checkpoint and exit with status 75 before this time limit", gt=0, metavar="SECONDS")
 ]
+
+
+def each(value: Any) -> list[Any]:
+    """Return the values of an argument that is one value, a list of values, or None."""
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    return [] if value is None else [value]
 
 
 class TextFiles:
@@ -85,6 +110,15 @@ class TextFiles:
             if all(isinstance(text, str) and isfile(text) for text in texts):  # noqa: PTH113 - Path raises OSError for long texts
                 raise InputError(f"{name}: strings of a list are sentences; for files, use Path objects")
         return [self.of(name, cast("Text", texts))]
+
+    def references(self, references: References) -> list[str]:
+        """Return the files of the references; that of a list of sentences is ``reference``, or ``reference 1`` etc."""
+        if isinstance(references, (str, PathLike)) or not isinstance(references, Iterable):
+            return [self.of("reference", references)]
+        texts = list(references)
+        if not texts or any(isinstance(text, str) for text in texts):
+            return self.all_of("reference", cast("Texts", texts))
+        return [self.of(f"reference {number}", cast("Text", text)) for number, text in enumerate(texts, 1)]
 
     def __enter__(self) -> Self:
         return self

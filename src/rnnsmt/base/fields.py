@@ -11,10 +11,11 @@ import dataclasses
 import functools
 import operator
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from math import isfinite
 from numbers import Integral, Real
+from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -48,6 +49,8 @@ _BOUNDS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
 
 _METAVARS = {int: "N", float: "X"}
 
+_LISTS = (list, tuple, Sequence)
+
 
 class Group(Protocol):
     """Several options of a command that make one argument of a function."""
@@ -76,8 +79,10 @@ class Field:
         expected: what the value must be, for messages, if the types alone do not say it.
         check: function that raises ``ValueError`` for a wrong value.
         path: whether the value is a path: ``input``, ``output`` (a file) or ``directory`` (of outputs).
-        several: whether the option takes several values, of which the function gets the list of paths.
+        several: whether the option takes several values, of which the function gets the list; its items have the type
+            of those of the ``Sequence`` among the alternatives of the type.
         required: whether the command requires the option although the function has a default.
+        positional: whether the command takes the value without the name of an option.
         group: several options of a command that make one value, for example the settings of a network.
     """
 
@@ -97,6 +102,7 @@ class Field:
     path: Literal["", "input", "output", "directory"] = ""
     several: bool = False
     required: bool = False
+    positional: bool = False
     group: "Group | None" = None
 
     __is_annotated_types_grouped_metadata__: ClassVar[Literal[True]] = True
@@ -178,9 +184,12 @@ class Setting:
 
     @property
     def path(self) -> str:
-        """Return the kind of path that the value is, or the items of a list are; empty: none."""
-        items = get_args(self.annotation) if get_origin(self.annotation) in (list, tuple, Sequence) else ()
-        return self.field.path or (described(items[0])[1].path if items else "")
+        """Return the kind of path that the value is, or the items of a list or map are; empty: none."""
+        return self.field.path or _kind_of_path(self.annotation)
+
+    def paths(self, value: Any) -> Iterator[str | PathLike[str]]:
+        """Yield the paths in a value; strings in the list of a text are sentences."""
+        return _paths(self.annotation, self.field, value)
 
     def with_description(self, description: str) -> "Setting":
         """Return the setting with another description, unless it is empty."""
@@ -218,9 +227,10 @@ def valid(annotation: Any, value: Any, text: bool = False) -> Any:
     """Check a value, and return it with the type of its annotation.
 
     Args:
-        annotation: a number, string, path, ``Literal``, list, tuple or iterable, or alternatives of them, with fields.
+        annotation: a number, string, path, ``Literal``, list, tuple, map or iterable, or alternatives of them, with
+            fields.
         value: the value; an iterable is not read.
-        text: whether strings are the text of numbers.
+        text: whether strings are the text of numbers and paths.
 
     Raises:
         ValueError: the value is refused, as a message such as ``must be at least 2``.
@@ -249,7 +259,7 @@ def _converted(kind: Any, value: Any, text: bool) -> Any:
         if value in parts:
             return value
         raise ValueError(f"must be {_listed(parts)}")
-    if origin in (list, tuple, Sequence):
+    if origin in _LISTS:
         if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
             raise ValueError("must be a list")
         items = list(value)
@@ -258,6 +268,10 @@ def _converted(kind: Any, value: Any, text: bool) -> Any:
                 raise ValueError(f"must have {len(parts)} items")
             return tuple(valid(part, item, text) for part, item in zip(parts, items, strict=True))
         return (tuple if origin is tuple else list)(valid(parts[0], item, text) for item in items)
+    if origin is Mapping:
+        if not isinstance(value, Mapping):
+            raise ValueError("must be a mapping")
+        return {valid(parts[0], name): valid(parts[1], item, text) for name, item in value.items()}
     return _scalar(origin or kind, value, text)
 
 
@@ -290,6 +304,8 @@ def _scalar(kind: Any, value: Any, text: bool) -> Any:
         if not isfinite(number):
             raise ValueError("must be a finite number")
         return number
+    if kind is Path and text:
+        return Path(value)
     if kind is Any or (
         isinstance(kind, type) and isinstance(value, kind) and not isinstance(value, (bytes, bytearray))
     ):
@@ -321,7 +337,8 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
     """Add the option of a setting, with its type, bounds, choices, default and help text.
 
     A truth value is a switch: ``--explain`` if its default is False, ``--no-escape`` if it is True. A list takes one or
-    more values, a list of lists is an option that may be repeated.
+    more values, or none if its default is empty; unless it has another default, the option may be repeated. A list of
+    lists is an option that may be repeated, a map of lists has values ``NAME=VALUE``.
 
     Args:
         parser: parser or group of options.
@@ -330,8 +347,8 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
         changes: arguments of ``add_argument`` that replace those of the setting.
     """
     kind, field = setting.annotation, setting.field
-    names = [option(name)]
-    rest: dict[str, Any] = {"default": None if setting.required else setting.default}
+    names = [name if field.positional else option(name)]
+    rest: dict[str, Any] = {"default": None if setting.required or field.required else setting.default}
     origin, parts = get_origin(kind), get_args(kind)
     if kind is bool:
         rest["action"] = "store_false" if setting.default else "store_true"
@@ -340,18 +357,99 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
     elif origin is Literal:
         rest["choices"] = parts
     elif field.several:
-        rest |= {"nargs": "+", "type": Path, "metavar": field.metavar}
-    elif origin in (list, tuple, Sequence):
-        item = parts[0]
-        rest["nargs"] = "+" if origin is not tuple or parts[-1] is ... else len(parts)
-        if get_origin(described(item)[0]) in (list, Sequence):
-            rest["action"], item = "append", get_args(described(item)[0])[0]
-        rest |= {"type": _parser(item), "metavar": field.metavar or _metavar(item)}
+        sequence = next(part for part in parts if get_origin(part) is Sequence)
+        rest |= _of_list(sequence, field, rest["default"])
+    elif origin is Mapping:
+        item = get_args(described(parts[1])[0])[0]
+        rest |= {"nargs": "+", "action": _ByName, "type": _named_parser(item, field), "metavar": field.metavar}
+    elif origin in _LISTS:
+        rest |= _of_list(kind, field, rest["default"])
     else:
         rest |= {"type": _parser(Annotated[kind, field]), "metavar": field.metavar or _metavar(kind)}
-    if setting.required or field.required:
+    if (setting.required or field.required) and not field.positional:
         rest["required"] = True
     parser.add_argument(*names, **{"help": field.description.replace("%", "%%")} | rest | changes)
+
+
+def _of_list(kind: Any, field: Field, default: Any) -> dict[str, Any]:
+    """Return the arguments of ``add_argument`` for a list, see ``add_option``."""
+    item = get_args(kind)[0]
+    inner = described(item)[0]
+    if is_nested := get_origin(kind) is not tuple and get_origin(inner) in _LISTS:
+        kind, item = inner, get_args(inner)[0]
+    rest = {"type": _parser(item), "metavar": field.metavar or _metavar(item)}
+    has_length = get_origin(kind) is tuple and get_args(kind)[-1] is not ...
+    if has_length:
+        rest["nargs"] = len(get_args(kind))
+    else:
+        rest["nargs"] = "*" if default is not None and not default and not is_nested else "+"
+    if is_nested or (not has_length and not default):
+        rest["action"] = _Append if is_nested else _Extend
+    return rest
+
+
+class _Extend(argparse.Action):
+    """Collect the values of all occurrences of an option in a list; unlike argparse's action, after any default."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        """Add the values of one occurrence."""
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or ()), *values])
+
+
+class _Append(_Extend):
+    """Collect the values of all occurrences of an option in a list of lists."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        """Add the values of one occurrence."""
+        super().__call__(parser, namespace, [values])
+
+
+class _ByName(argparse.Action):
+    """Collect values with names of all occurrences of an option in a map of lists."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        """Add the values of one occurrence."""
+        found = getattr(namespace, self.dest) or {}
+        for name, value in values:
+            found.setdefault(name, []).append(value)
+        setattr(namespace, self.dest, found)
+
+
+def _named_parser(item: Any, field: Field) -> Callable[[str], tuple[str, Any]]:
+    """Return the function that argparse calls with the text ``NAME=VALUE``."""
+    parse = _parser(item)
+
+    def named(text: str) -> tuple[str, Any]:
+        name, _, value = text.partition("=")
+        if not name or not value:
+            raise argparse.ArgumentTypeError(f"{text}: must be {field.metavar}")
+        return name, parse(value)
+
+    return named
+
+
+def _kind_of_path(annotation: Any) -> str:
+    """Return the kind of path of an annotation, or of the items of a list or map; empty: none."""
+    kind, field = described(annotation)
+    parts = get_args(kind) if get_origin(kind) in (*_LISTS, Mapping) else ()
+    if field.path or not parts:
+        return field.path
+    return _kind_of_path(parts[1] if get_origin(kind) is Mapping else parts[0])
+
+
+def _paths(kind: Any, field: Field, value: Any) -> Iterator[str | PathLike[str]]:
+    """Yield the paths in a value of a type without its field."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if field.path:
+        if isinstance(value, (str, PathLike)):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            is_text = any(get_origin(part) is Iterable for part in parts)
+            yield from (item for item in value if isinstance(item, PathLike) or (isinstance(item, str) and not is_text))
+    elif value is not None and origin in (*_LISTS, Mapping):
+        inner = described(parts[1] if origin is Mapping else parts[0])
+        for item in value.values() if origin is Mapping else value:
+            yield from _paths(*inner, item)
 
 
 def _metavar(annotation: Any) -> Any:

@@ -18,6 +18,7 @@ as --prune 0 1. Messages of errors, in contrast, name options, which a Python ca
 must be at most 10`` as ``order 11: ...``).
 
 The value of an operation may have ``figures``, a mapping whose content the command prints as the last line of its log.
+A value of type ``Printed`` is what the command prints on standard output.
 """
 
 import argparse
@@ -27,13 +28,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass
 from functools import cached_property, wraps
-from os import PathLike
 from pathlib import Path
 from textwrap import fill, indent
 from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 from rnnsmt.base.fields import Setting, add_option
-from rnnsmt.base.io import STANDARD_STREAM, InputError, check_output, check_output_directory
+from rnnsmt.base.io import STANDARD_STREAM, InputError, check_output, check_output_directory, write_lines_or_stdout
 from rnnsmt.base.options import option
 
 Parameters = ParamSpec("Parameters")
@@ -57,6 +57,10 @@ class Written(NamedTuple):
 
     path: Path
     figures: Mapping[str, object]
+
+
+class Printed(list[str]):
+    """Lines of text that an operation returns, and its command prints."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,8 @@ class Operation:
             value = self.function(**values)
         finally:
             _on_command_line.reset(token)
+        if isinstance(value, Printed):
+            write_lines_or_stdout(STANDARD_STREAM, value)
         return getattr(value, "figures", None)
 
     def check(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,7 +161,8 @@ class Operation:
             (name, Path(path))
             for name, value in values.items()
             if kinds[name]
-            for path in _paths(value, of_text=self.settings[name].field.path == "input")
+            for path in self.settings[name].paths(value)
+            if str(path) != STANDARD_STREAM
         ]
         for name, path in paths:
             if kinds[name] == "input":
@@ -255,7 +262,8 @@ def _as_on_command_line(text: str, settings: Mapping[str, Setting]) -> str:
         if name not in settings:
             return match.group()
         words = re.sub(r"[\[\]()\"',]", " ", value or "").split()
-        return " ".join([option(name), *([] if words in (["True"], ["False"]) else words)])
+        shown = settings[name].field.metavar if settings[name].field.positional else option(name)
+        return " ".join([str(shown), *([] if words in (["True"], ["False"]) else words)])
 
     return _NAMED.sub(named, text).replace("``", "`")
 
@@ -268,12 +276,3 @@ def _as_in_python(message: str, settings: Mapping[str, Setting]) -> str:
         return name if name in settings else match.group()
 
     return _OPTION.sub(named, message)
-
-
-def _paths(value: Any, of_text: bool) -> Iterator[str | PathLike[str]]:
-    """Yield the paths of an argument: a path, or several; strings in the list of a text are sentences."""
-    if isinstance(value, (str, PathLike)):
-        if str(value) != STANDARD_STREAM:
-            yield value
-    elif isinstance(value, (list, tuple)):
-        yield from (item for item in value if isinstance(item, PathLike) or not of_text)

@@ -1,6 +1,5 @@
-"""Figures and HTML pages: common style, options and output; the same data give identical files."""
+"""Figures and HTML pages: common style, formats and output; the same data give identical files."""
 
-import argparse
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -39,18 +38,10 @@ STYLE: Any = {
 }
 
 
-def add_output(parser: argparse.ArgumentParser, option: str = "--output", what: str = "the figure") -> None:
-    """Add an option with one file for each format."""
-    parser.add_argument(
-        option, nargs="+", required=True, type=_figure, metavar="FILE", help=f"output files: {what} (.png or .svg)"
-    )
-
-
-def _figure(path: str) -> str:
-    """Reject unsupported formats before anything is computed."""
+def check_format(path: str | Path) -> None:
+    """Refuse an unsupported format of a figure, as a check of ``Field``, before anything is computed."""
     if Path(path).suffix not in FORMATS:
-        raise argparse.ArgumentTypeError(f"{path}: unsupported file format; the suffix must be {' or '.join(FORMATS)}")
-    return path
+        raise ValueError(f"unsupported file format; the suffix must be {' or '.join(FORMATS)}")
 
 
 def canvas(rows: int, columns: int, width: float, height: float, share: bool = False) -> "tuple[Figure, list[Axes]]":
@@ -91,7 +82,7 @@ def svg_metadata() -> dict[str, str | None]:
     return {"Date": None, "Creator": None}
 
 
-def save(figure: "Figure", paths: Sequence[str]) -> None:
+def save(figure: "Figure", paths: Sequence[str | Path]) -> None:
     """Write a figure atomically in every format, without date and version."""
     for path in paths:
         kind = Path(path).suffix[1:]

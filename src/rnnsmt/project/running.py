@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import yaml
 
+from rnnsmt import base
 from rnnsmt.base.io import InputError, read_json
 from rnnsmt.base.progress import say
 from rnnsmt.config.languages import codes_of_yaml
@@ -19,14 +21,20 @@ from rnnsmt.project.setup import CONFIG, PROFILE
 
 
 def run_workflow(arguments: Sequence[str]) -> None:
-    """Replace this process by Snakemake.
+    """Replace this process by Snakemake, or run it as a child of a Python program.
 
     Args:
         arguments: options and targets for Snakemake.
+
+    Raises:
+        subprocess.CalledProcessError: the child ended with an error.
     """
     if find_spec("snakemake") is None:
         raise InputError("Snakemake is not installed; run `pip install snakemake`")
     words = [sys.executable, "-m", "snakemake", *command_line(arguments, sys.stderr.isatty())]
+    if not base.is_program:
+        subprocess.run(words, check=True)
+        return
     os.execv(sys.executable, words)
 
 

@@ -1,6 +1,5 @@
 """Set-up of the directory of a run: the configuration file and the profile that ``rnnsmt init`` writes."""
 
-import argparse
 import json
 import os
 import re
@@ -218,9 +217,9 @@ def _name(corpus: CorpusFiles, taken: set[str]) -> str:
     return name
 
 
-def corpora_of(options: Mapping[str, Sequence[Sequence[str]] | None]) -> list[CorpusFiles]:
-    """Return the corpora of the options ``--bitext``, ``--mono``, ``--dev`` and ``--test``, in this order."""
-    corpora = [CorpusFiles(role, tuple(files)) for role in ROLES for files in options.get(role) or []]
+def corpora_of(files: Mapping[str, Sequence[Sequence[str | Path]]]) -> list[CorpusFiles]:
+    """Return the corpora with the files of each role, in the order of ``ROLES``."""
+    corpora = [CorpusFiles(role, tuple(map(str, paths))) for role in ROLES for paths in files[role]]
     for corpus in corpora:
         if len(corpus.files) > 2:
             raise InputError(
@@ -272,29 +271,42 @@ PROFILE = "profiles/default/config.yaml"
 """Files of the directory of a run. Snakemake uses a profile of this name if it is called in the directory."""
 
 
-def set_up(args: argparse.Namespace) -> list[str]:
+def set_up(
+    directory: Path,
+    corpora: Sequence[CorpusFiles],
+    languages: Sequence[str] | None,
+    *,
+    columns: Sequence[int] | None,
+    members: Sequence[Sequence[str]],
+    profile: str,
+    demo: bool,
+    quick: bool,
+) -> list[str]:
     """Write configuration and profile; return messages with the next steps.
 
     Args:
-        args: options of ``rnnsmt init``.
+        languages: codes of source and target; None: those of the files.
+        columns: columns of source and target in TSV files.
+        members: names of source and target in zip archives.
+        profile: name of the profile.
+        demo: use the demo corpus, without files.
+        quick: configure a trial in minutes.
     """
-    corpora = corpora_of({role: getattr(args, role) for role in ROLES})
-    sides = [option for option in ("columns", "members") if getattr(args, option)]
-    if sides and args.demo:
-        raise InputError(f"--{sides[0]} cannot be combined with --demo")
-    if args.demo and (corpora or args.languages):
+    if demo and (columns or members):
+        raise InputError(f"--{'columns' if columns else 'members'} cannot be combined with --demo")
+    if demo and (corpora or languages):
         raise InputError("--demo cannot be combined with files or --languages")
-    if sides:
-        corpora = _with_columns_and_members(corpora, args.columns, args.members or [])
-    directory, pipeline = Path(args.directory), pipeline_directory()
+    if columns or members:
+        corpora = _with_columns_and_members(corpora, columns, members)
+    pipeline = pipeline_directory()
     _check_absent(directory / CONFIG, directory / PROFILE)
     has_networks = find_spec("torch") is not None
-    languages, notes = _languages(args.languages, corpora)
+    codes, notes = _languages(languages, corpora)
     defaults = yaml.safe_load((pipeline / CONFIG).read_text(encoding="utf-8"))
-    systems = QUICK_SYSTEMS if args.quick else defaults["compare"]
-    text = configuration(corpora, languages, args.demo, systems if has_networks else None, args.quick)
-    profile = (pipeline / "profiles" / args.profile / "config.yaml").read_text(encoding="utf-8")
-    for name, content in ((CONFIG, text), (PROFILE, profile)):
+    systems = QUICK_SYSTEMS if quick else defaults["compare"]
+    text = configuration(corpora, codes, demo, systems if has_networks else None, quick)
+    options = (pipeline / "profiles" / profile / "config.yaml").read_text(encoding="utf-8")
+    for name, content in ((CONFIG, text), (PROFILE, options)):
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_text(path) as out:
@@ -302,11 +314,11 @@ def set_up(args: argparse.Namespace) -> list[str]:
     lines = [f"wrote {directory / CONFIG} and {directory / PROFILE}", *notes]
     if not has_networks:
         lines.append("PyTorch is not installed: only the baseline is run (see compare in config.yaml)")
-    if not args.demo and not corpora:
+    if not demo and not corpora:
         lines.append(f"next: write the names of your files in {directory / CONFIG}")
-    cores = "" if args.profile.startswith("slurm") else " --cores 2"
+    cores = "" if profile.startswith("slurm") else " --cores 2"
     enter = f"next: cd {shlex.quote(str(directory))} &&"
-    check = [] if args.demo or not corpora else [f"{enter} rnnsmt corpus check --config {CONFIG}"]
+    check = [] if demo or not corpora else [f"{enter} rnnsmt corpus check --config {CONFIG}"]
     run = f"rnnsmt run{cores}"
     return [*lines, *check, f"then: {run}" if check else f"{enter} {run}"]
 

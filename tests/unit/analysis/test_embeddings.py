@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+import rnnsmt
 from rnnsmt.analysis.representations import (
     clusters,
     draw_sentence_vectors,
@@ -93,6 +94,9 @@ def test_the_stage(toy: Path, tmp_path, capsys):
     assert len(found["labels"]) == len(found["points"]) >= 10
     assert (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"
     assert "<svg" in (tmp_path / "z.svg").read_text()
+    drawn = rnnsmt.analysis.embeddings(toy / "m.safetensors", toy / "pairs", of="phrases", sample=40)
+    assert np.round(drawn.points, 3).tolist() == found["points"]
+    assert (drawn.labels, list(map(list, drawn.clusters))) == (found["labels"], found["clusters"])
     assert main([*common, "--of", "words", "--sample", "5"]) == 0
     assert "warning: 5 words are too few to plot" in capsys.readouterr().err
 

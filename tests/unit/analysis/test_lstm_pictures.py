@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import rnnsmt
 from rnnsmt.analysis.curves import groups_by, mean_ranks
 from rnnsmt.analysis.representations import principal_components, read_groups, vectors_of
 from rnnsmt.base.io import InputError
@@ -25,14 +26,14 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def curves(directory: Path, *more: str) -> int:
-    files = f"--reference {directory}/reference --source {directory}/source --rank-text {directory}/text --groups 2"
+def curves(directory: Path, *hypotheses: str, reference: str = "reference") -> int:
+    files = f"--reference {directory}/{reference} --source {directory}/source --rank-text {directory}/text --groups 2"
     outputs = f"--output {directory}/p.png {directory}/p.svg --output-json {directory}/p.json"
-    return main(["analysis", "bleu-curves", *files.split(), *outputs.split(), *more])
+    return main(["analysis", "bleu-curves", *files.split(), *outputs.split(), "--hypothesis", *hypotheses])
 
 
 def test_bleu_of_groups_of_sentences(directory: Path) -> None:
-    systems = ["--system", "good", f"{directory}/right", "--system", "other", f"{directory}/half", f"{directory}/right"]
+    systems = [f"good={directory}/right", f"other={directory}/half", "--hypothesis", f"other={directory}/right"]
     assert curves(directory, *systems) == 0
     by_length, by_rank = json.loads((directory / "p.json").read_text()).values()
     assert by_length["good"] == [
@@ -42,9 +43,16 @@ def test_bleu_of_groups_of_sentences(directory: Path) -> None:
     assert [point["bleu"] for point in by_length["other"]] == [[100.0, 100.0], [0.0, 100.0]]
     # a has rank 1, b 2, c 3, and d, which the text does not have, 4
     assert [point["mean"] for point in by_rank["good"]] == [(1 + 1.5) / 2, (2 + 2.5) / 2]
-    first = (directory / "p.png").read_bytes(), (directory / "p.svg").read_bytes()
-    assert curves(directory, *systems) == 0
-    assert first == ((directory / "p.png").read_bytes(), (directory / "p.svg").read_bytes())
+    outputs = [directory / f"p.{kind}" for kind in ("png", "svg", "json")]
+    first = [path.read_bytes() for path in outputs]
+    half = (directory / "half").read_text().splitlines()
+    hypotheses = {"good": [directory / "right"], "other": [half, REFERENCE]}
+    found = rnnsmt.analysis.bleu_curves(
+        hypotheses, [REFERENCE], SOURCE, ["a a a a", "b b c"], outputs[:2], outputs[2], groups=2
+    )
+    assert first == [path.read_bytes() for path in outputs]
+    assert found.curves == {"source words": by_length, "mean frequency rank of the source words": by_rank}
+    assert found.figures == {"systems": 2, "sentences": 4}
 
 
 def test_ranks_and_groups() -> None:
@@ -55,20 +63,16 @@ def test_ranks_and_groups() -> None:
     assert [group.tolist() for group in groups_by(values, 9)] == [[2], [4], [3], [0]]
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (
-            ["--system", "one"],
-            "--system one: duplicate name; specify each system once, followed by the outputs of all its runs",
-        ),
-        (["--system", "a", "{0}/right", "--system", "a", "{0}/right"], "--system a: duplicate name"),
-        (["--system", "a", "{0}/source", "--reference", "{0}/text"], "{0}/"),
-    ],
-)
-def test_curves_refuse(directory: Path, capsys: pytest.CaptureFixture[str], change: list[str], said: str) -> None:
-    assert curves(directory, *(word.format(directory) for word in change)) == 2
-    assert said.format(directory) in capsys.readouterr().err
+def test_curves_refuse(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert curves(directory, f"a={directory}/source", reference="text") == 2
+    assert f"{directory}/text" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        curves(directory, f"{directory}/right")
+    assert f"--hypothesis: {directory}/right: must be SYSTEM=FILE" in capsys.readouterr().err
+    with pytest.raises(InputError, match="hypothesis rnn 2"):
+        rnnsmt.analysis.bleu_curves({"rnn": [REFERENCE, SOURCE[:3]]}, REFERENCE, SOURCE, SOURCE)
+    with pytest.raises(InputError, match=r"^hypothesis .*at least 1 item"):
+        rnnsmt.analysis.bleu_curves({"rnn": []}, REFERENCE, SOURCE, SOURCE)
     assert not (directory / "p.json").exists()
 
 
@@ -118,3 +122,5 @@ def test_the_picture_of_sentences(tmp_path: Path, capsys: pytest.CaptureFixture[
     first, second = json.loads((tmp_path / "v.json").read_text())["groups"]
     assert np.allclose(first["points"], principal_components(together)[0])
     assert (first["unknown"], second["unknown"], len(second["points"])) == (["rare"], [], 3)
+    groups = (tmp_path / "groups").read_text().splitlines()
+    assert rnnsmt.analysis.sentence_vectors(tmp_path / "model.safetensors", groups).groups == [first, second]

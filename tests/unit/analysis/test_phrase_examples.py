@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+import rnnsmt
 from rnnsmt.analysis.phrase_pairs import LongPhrase, choose, long_phrases
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
@@ -67,5 +68,9 @@ def test_both_rankings_and_the_draws(toy: Path, tmp_path):
     assert sum(times for *_, times in found["samples"]) <= 20
     assert [log for _, log, _ in found["samples"]] == sorted((log for _, log, _ in found["samples"]), reverse=True)
     assert "| A B C (0.70) | D (0.37) |" in (tmp_path / "o.md").read_text()
+    examples = rnnsmt.analysis.phrase_examples(
+        tmp_path / "table", tmp_path / "s.npy", toy / "m.safetensors", toy / "pairs", top=2, draws=20
+    )
+    assert json.loads(json.dumps([example._asdict() for example in examples.frequent])) == [found]
     np.save(tmp_path / "s.npy", np.zeros(2, np.float32))
     assert main(command) == 2

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import rnnsmt
 from rnnsmt.analysis.curves import HELD_OUT, perplexity, points
 from rnnsmt.analysis.phrase_pairs import draw_sample
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 
 RNN = {
@@ -53,7 +55,11 @@ def commands(directory: Path) -> dict[str, list[str]]:
     return {
         "rnn": ["learning-curve", "--history", str(directory / "rnn.json"), "--title", "RNN"],
         "cslm": ["learning-curve", "--history", str(directory / "cslm.json")],
-        "mert": ["mert-curves", "--history", *(f"{name}={directory}/mert.json" for name in ("baseline", "rnn", "rnn"))],
+        "mert": [
+            "tuning-curves",
+            "--history",
+            *(f"{name}={directory}/mert.json" for name in ("baseline", "rnn", "rnn")),
+        ],
         "scatter": ["score-scatter", "--phrase-table", str(directory / "table.txt"), "--scores", *scores],
     }
 
@@ -106,21 +112,18 @@ def test_a_sample_depends_on_its_seed(directory):
 
 
 def test_a_filtered_table_without_lines_has_no_picture(directory, capsys):
-    np.save(directory / "none.npy", np.zeros(0, np.float32))
-    command = ["analysis", *commands(directory)["scatter"], "--scores", str(directory / "none.npy")]
+    for shard in ("1.npy", "2.npy"):
+        np.save(directory / shard, np.zeros(0, np.float32))
+    command = ["analysis", *commands(directory)["scatter"]]
     assert main([*command, "--output", str(directory / "a.png")]) == 2
-    assert (
-        "none.npy: contains no scores; score the phrase table again or, if it is a filtered" in capsys.readouterr().err
-    )
+    assert "contains no scores; score the phrase table again or, if it is a filtered" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("figure", "change", "sentence"),
     [
         ("rnn", {"--history": "not.json"}, "not.json: no such file"),
-        ("mert", {"--history": "mert.json"}, "must be SYSTEM=FILE"),
-        ("scatter", {"--scores": "1.npy"}, "2 scores, but"),
-        ("scatter", {"--seed": "-1"}, "must be at least 0"),
+        ("scatter", {"--scores": "1.npy"}, "6 scores, but"),
         ("scatter", {"table.txt": "a ||| b ||| 1 1\n" * 4}, "but the direct probability p(e|f) is the third score"),
         ("scatter", {"table.txt": "a ||| b ||| 1 1 nan 1\n" * 4}, "'1 1 nan 1' are not scores"),
     ],
@@ -142,6 +145,29 @@ def test_unsupported_formats_are_refused(directory, capsys):
     with pytest.raises(SystemExit):
         main(["analysis", *commands(directory)["rnn"], "--output", "a.pdf"])
     assert "the suffix must be .png or .svg" in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"^output 'a.pdf': must be a file \(.png or .svg\)"):
+        rnnsmt.analysis.learning_curve(directory / "rnn.json", "a.pdf")
+
+
+def test_the_data_of_pictures(directory):
+    """Functions return what they plot, draw what the commands draw, and nothing without an output."""
+    (curve,) = rnnsmt.analysis.learning_curve(directory / "cslm.json", [directory / "python.svg"]).curves
+    assert (curve.held_out, curve.kept) == ([(1.0, 50.0), (2.0, 52.5)], (2.0, 52.5))
+    assert main(["analysis", *commands(directory)["cslm"], "--output", str(directory / "command.svg")]) == 0
+    assert (directory / "python.svg").read_bytes() == (directory / "command.svg").read_bytes()
+    pairs = rnnsmt.analysis.score_scatter(directory / "table.txt", [directory / "1.npy", directory / "2.npy"])
+    assert sorted(pairs.network) == [-4, -3, -2, -1]
+    tuned = rnnsmt.analysis.tuning_curves({"rnn": [directory / "mert.json"] * 2})
+    assert tuned.systems["rnn"][1].points == [(1, 21.0), (2, 20.0), (3, 21.0)]
+    assert (tuned.systems["rnn"][0].result, tuned.systems["rnn"][0].bleu) == ((2, 3), 20.7)
+    assert tuned.figures == {"systems": 1, "runs": 2}
+    last = {"iteration": 3, "dev_bleu": 21.0, "weights": [1.0]}
+    for weights, iteration in (([1.0], 3), ([2.0], 4)):
+        history = MERT | {"averaged": None, "iterations": [last], "weights": weights}
+        (directory / "one.json").write_text(json.dumps(history))
+        one = rnnsmt.analysis.tuning_curves({"rnn": [directory / "one.json"]}).systems["rnn"][0]
+        assert one.result == (iteration, iteration)
+    assert {path.suffix for path in directory.iterdir()} == {".json", ".npy", ".txt", ".svg"}
 
 
 def test_characters_that_the_font_lacks_are_reported_once(directory, capsys):

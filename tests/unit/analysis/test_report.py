@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.analysis.report import Cost, costs, heading, picture_of, provenance_of
+from rnnsmt.analysis.report_page import Cost, costs, heading, picture_of, provenance_of
 from rnnsmt.cli import main
 from rnnsmt.evaluation.render import effects
 

@@ -26,7 +26,7 @@ from rnnsmt.base.arguments import (
 )
 from rnnsmt.base.fields import Field, Setting
 from rnnsmt.base.io import InputError, read_lines
-from rnnsmt.base.operations import CommandParser, Written, operation, operations_of
+from rnnsmt.base.operations import CommandParser, Printed, Written, operation, operations_of
 from rnnsmt.stages import PACKAGES, operations
 
 
@@ -107,6 +107,27 @@ def count_words(
 
 
 @operation(version=1)
+def collect(
+    place: Annotated[str, Field(metavar="PLACE", positional=True)],
+    names: Annotated[Mapping[str, Sequence[InputFile]], Field(metavar="NAME=FILE")],
+    output: OutputFile,
+    *,
+    groups: Sequence[Sequence[InputFile]] = (),
+    pairs: Sequence[tuple[str, str]] = (),
+    more: Sequence[InputFile] = (),
+) -> Printed:
+    """Collect files at ``place``.
+
+    Args:
+        place: where.
+        names: files by name.
+        output: file that is not written.
+        groups, pairs, more: further files.
+    """
+    return Printed([place, *(f"{name}: {len(files)}" for name, files in names.items()), repr((groups, pairs, more))])
+
+
+@operation(version=1)
 def copy(
     texts: Texts, output_dir: OutputDirectory, report: OutputFile | None = None, parts: Sequence[OutputFile] = ()
 ) -> Written:
@@ -117,6 +138,7 @@ def copy(
 
 
 OPERATION = operations_of(sys.modules[__name__])["count-words"]
+COLLECT = operations_of(sys.modules[__name__])["collect"]
 COPY = operations_of(sys.modules[__name__])["copy"]
 
 
@@ -217,6 +239,26 @@ def test_a_message_of_a_command_names_the_option(parser: CommandParser, text: st
     options = parser.parse_args(["--text", text, "--kind", "one", "--explain", "--output", f"{text}.out"])
     with pytest.raises(InputError, match=r"^--explain requires --other"):
         OPERATION.run(options)
+
+
+def test_maps_lists_of_lists_and_positional_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = CommandParser(prog="rnnsmt collect")
+    COLLECT.add_options(parser)
+    words = f"here --names b=1 a=2=3 --names b=4 --output {tmp_path}/out --groups 1 2 --groups 3 --pairs x y --more"
+    assert COLLECT.run(parser.parse_args(words.split())) is None
+    assert capsys.readouterr().out.splitlines() == ["here", "b: 2", "a: 1", "([['1', '2'], ['3']], [['x', 'y']], [])"]
+    names = {"b": ["1", "4"], "a": ["2=3"]}
+    found = collect("here", names, tmp_path / "out", groups=[["1", "2"], ["3"]], more=["5"])
+    assert found == ["here", "b: 2", "a: 1", "([['1', '2'], ['3']], (), ['5'])"]
+    with pytest.raises(SystemExit):
+        parser.parse_args(["here", "--names", "b", "--output", "out"])
+    assert "--names: b: must be NAME=FILE" in capsys.readouterr().err
+    assert COLLECT.summary == "collect files at PLACE"
+    with pytest.raises(InputError, match=r"^names 3: must be a mapping"):
+        collect("here", 3, "out")  # type: ignore[arg-type]
+    for inputs in ({"names": {"a": [tmp_path / "out"]}}, {"names": names, "groups": [[str(tmp_path / "out")]]}):
+        with pytest.raises(InputError, match=r"^output .*used twice"):
+            collect("here", output=tmp_path / "out", **inputs)  # type: ignore[arg-type]
 
 
 def test_wrong_names_of_arguments_are_type_errors() -> None:

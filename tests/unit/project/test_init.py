@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+import rnnsmt
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.config.pipeline import pipeline_directory
 from rnnsmt.config.validation import checked_config
@@ -85,6 +87,27 @@ def test_own_files(tmp_path: Path) -> None:
         ("dev", "dev", "dev.en", "dev.de"),
         ("it-s", "test", "it's é.en", "it's é.de"),
     ]
+
+
+def test_both_doors_write_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = {role: write(tmp_path, f"{role}.en", f"{role}.de") for role in ("bitext", "dev", "test")}
+    mono = write(tmp_path, "a.de", "b.de")
+    options = [word for role, files in texts.items() for word in (f"--{role}", *files)]
+    options += ["--mono", mono[0], "--mono", mono[1], "--languages", "en", "de"]
+    assert main(["init", str(tmp_path / "command"), *options]) == 0
+    said = capsys.readouterr().out.splitlines()
+    files = {role: [[Path(name) for name in names]] for role, names in texts.items()}
+    lines = rnnsmt.project.init(tmp_path / "python", **files, mono=mono, languages=("en", "de"))
+    assert [line.replace("/python", "/command") for line in lines] == said
+    assert not capsys.readouterr().out
+    written = [(tmp_path / door / "config.yaml").read_bytes() for door in ("command", "python")]
+    assert written[0] == written[1]
+    with pytest.raises(InputError, match=r"^bitext .*: must be a list that has a list of one or two files"):
+        rnnsmt.project.init(tmp_path / "other", bitext=texts["bitext"])
+    with pytest.raises(InputError, match=r"^demo cannot be combined with files or languages"):
+        rnnsmt.project.init(tmp_path / "other", demo=True, bitext=[texts["bitext"]])
+    with pytest.raises(InputError, match="is a file, not a directory"):
+        rnnsmt.project.init(mono[0], demo=True)
 
 
 def test_files_with_both_sides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

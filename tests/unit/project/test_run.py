@@ -3,12 +3,15 @@
 import json
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+import rnnsmt
+from rnnsmt import base
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.config.paths import Texts
@@ -107,11 +110,20 @@ def test_a_directory_that_is_not_set_up(
 
 
 def test_the_workflow_replaces_the_process(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    called = []
+    called: list[str] = []
+    monkeypatch.setattr(base, "is_program", True)
     monkeypatch.setattr(os, "execv", lambda program, words: called.extend([program, *words]))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
     assert main(["run", "--cores", "2", "--help-me"]) == 0
     assert called == [sys.executable, sys.executable, "-m", "snakemake", *command_line(["--cores", "2", "--help-me"])]
+
+
+def test_the_workflow_is_a_child_of_a_python_program(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        rnnsmt.project.run(["--no-such-option"])
+    assert "--no-such-option" in capfd.readouterr().err
+    with pytest.raises(InputError, match="no such file; create a run directory"):
+        rnnsmt.project.run(["--directory", str(directory / "other")])
 
 
 def test_bars_on_a_terminal_only(directory: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import rnnsmt
 from rnnsmt.cli import main
 
 LOG = """\
@@ -47,6 +48,7 @@ def test_a_run_in_progress(directory, capsys):
     first, *jobs = said(directory, capsys)
     assert first.startswith("running (or killed") and first.endswith(": 1 of 3 jobs done")
     assert jobs == ["  mert system=rnn", "    iteration 2"]
+    assert rnnsmt.project.status(directory) == [first, *jobs]
     (directory / "results/logs/tuning/mert.rnn.log").unlink()
     assert said(directory, capsys)[1:] == ["  mert system=rnn"]
 

@@ -20,7 +20,7 @@ TAIL = 1 << 14
 """Number of bytes read at the end of a job's log."""
 
 
-def status(directory: Path) -> Iterator[str]:
+def progress_of(directory: Path) -> Iterator[str]:
     """Yield lines about the last run in a directory: progress, the running jobs with the last lines of their logs."""
     logs = sorted((directory / ".snakemake/log").glob("*.snakemake.log"), reverse=True)
     texts = (path.read_text(encoding="utf-8", errors="replace") for path in logs)

@@ -97,7 +97,7 @@ WIDE = 576.0
 """Minimum width in points of a figure that is shown on a separate line of the page."""
 
 
-def picture_of(path: str) -> dict[str, Any]:
+def picture_of(path: str | Path) -> dict[str, Any]:
     """Return name, title and data URL of an SVG figure, for embedding in a page, and whether it is wide."""
     text = "\n".join(read_lines(path))
     name = Path(path).stem
@@ -137,7 +137,7 @@ def provenance_of(content: Mapping[str, Any], test_sets: Collection[str]) -> dic
     return cells
 
 
-def embedding_map(path: str) -> dict[str, Any]:
+def embedding_map(path: str | Path) -> dict[str, Any]:
     """Return a map with its name and title; Moses' entities in its labels are replaced by characters."""
     content, name = read_json(path), Path(path).stem
     return {"name": name, "title": MAPS.get(name, name), **content, "labels": [*map(unescape, content["labels"])]}
@@ -146,14 +146,14 @@ def embedding_map(path: str) -> dict[str, Any]:
 def write_report(
     output: str | Path,
     *,
-    table: str,
-    provenance: str,
-    figures: Sequence[str],
-    maps: Sequence[str],
-    comparisons: Sequence[str],
-    examples: str | None,
-    overlap: str | None,
-    logs: str,
+    table: str | Path,
+    provenance: str | Path,
+    figures: Sequence[str | Path],
+    maps: Sequence[str | Path],
+    comparisons: Sequence[str | Path],
+    examples: str | Path | None,
+    overlap: str | Path | None,
+    logs: str | Path,
 ) -> dict[str, object]:
     """Write the page; return the figures of the stage.
 
