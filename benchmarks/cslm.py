@@ -6,10 +6,10 @@
 DIR is the directory written by ``rnnsmt cslm prepare`` or ``rnnsmt nnjm prepare``. Training: whole updates (minibatch,
 gradient, clipping, Adam), with the gradient by hand and the settings of the preset, and, with all classes and without
 dropout and penalty, by hand, by autograd over the same equations, and in plain PyTorch (modules, cross entropy,
-torch.optim.Adam). Scoring: all words of the first sentences
-of the text with their distinct contexts, as in ``cslm score``, and several words per context, as in the search. Without
---model, the network has random parameters. The versions are run in turn, so that the load of the machine affects all of
-them; the best of several rounds is printed.
+torch.optim.Adam). Scoring: all words of the first sentences of the text with their distinct contexts, as in ``cslm
+rescore``, and several words per context, as in the search. If --model is missing, the network has random parameters.
+The versions are run in turn, so that the load of the machine affects all of them; the best of several rounds is
+printed.
 """
 
 import argparse

@@ -223,7 +223,7 @@ def compare_phrases(home: Path, run: Path, work: Path, repeat: int) -> None:
     rnnsmt = shlex.join(RNNSMT)
     ours = {
         f"rnnsmt{memory}": f"{rnnsmt} phrases extract {files}{memory} --output extract.parquet; "
-        f"{rnnsmt} phrases score --extract extract.parquet {tables}{memory} --output table.rnnsmt"
+        f"{rnnsmt} phrases score --smoothing none --extract extract.parquet {tables}{memory} --output table.rnnsmt"
         for memory in ("", f" --memory-mb {LEAST_MB + PROCESS_MB}")
     }
     commands = {"Moses": moses, **ours}

@@ -62,7 +62,7 @@ def commands(run: Path, out: Path) -> dict[str, list[str]]:
         "align": f"align words --source {source} --target {target} --aligner fast_align --direction forward "
         "--output {out}/forward.gz --checkpoint-dir {out}/align",
         "phrases": "phrases score --extract results/phrases/extract.parquet --lex-e2f results/model/lex.e2f "
-        "--lex-f2e results/model/lex.f2e --output {out}/phrase-table.gz",
+        "--lex-f2e results/model/lex.f2e --smoothing none --output {out}/phrase-table.gz",
         "lm": f"lm estimate --estimator builtin --order 5 --input {' '.join(texts.lm_texts())} "
         "--output {out}/lm.arpa.gz",
         "search": f"search decode --ini {BASELINE} --model-dir results/model/filtered/all "

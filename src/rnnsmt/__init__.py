@@ -11,17 +11,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rnnsmt import align as align
     from rnnsmt import analysis as analysis
     from rnnsmt import api as api
+    from rnnsmt import cslm as cslm
+    from rnnsmt import demo as demo
     from rnnsmt import lm as lm
+    from rnnsmt import nnjm as nnjm
+    from rnnsmt import phrases as phrases
     from rnnsmt import project as project
+    from rnnsmt import rnn as rnn
+    from rnnsmt import selection as selection
+    from rnnsmt import seq2seq as seq2seq
     from rnnsmt.translation.system import System
 
     load = System
 
 __version__ = "1.0.0"
 
-PACKAGES = ("analysis", "api", "lm", "project")
+PACKAGES = (
+    "align",
+    "analysis",
+    "api",
+    "cslm",
+    "demo",
+    "lm",
+    "nnjm",
+    "phrases",
+    "project",
+    "rnn",
+    "selection",
+    "seq2seq",
+)
 """Packages whose functions are for Python users; they are imported on first use."""
 
 

@@ -7,17 +7,28 @@ malformed, if an argument is out of range, or if parallel texts differ in length
 ``sys.stderr``; ``contextlib.redirect_stderr`` redirects them.
 
 >>> import rnnsmt
+>>> from rnnsmt.cli import main
 >>> from tempfile import mkdtemp
 >>> directory = Path(mkdtemp())
 >>> english = ["the house", "the sea", "a house", "a sea"] * 5
 >>> french = ["la maison", "la mer", "une maison", "une mer"] * 5
->>> alignment = align(english, french, aligner="fast_align")
+>>> directions = [
+...     rnnsmt.align.words(english, french, direction=direction, aligner="fast_align")
+...     for direction in ("forward", "reverse")
+... ]
+>>> alignment = rnnsmt.align.symmetrize(*directions)
 >>> alignment[0]
 [(0, 0), (1, 1)]
->>> tables = extract(english, french, alignment, directory)
+>>> lexical = rnnsmt.phrases.lexical(english, french, alignment, directory / "lex.e2f", directory / "lex.f2e")
+>>> pairs = rnnsmt.phrases.extract(english, french, alignment, directory / "pairs.parquet").path
+>>> table = rnnsmt.phrases.score(pairs, lexical.e2f, lexical.f2e, directory / "table.gz", smoothing="none").path
+>>> reordering = rnnsmt.phrases.reordering(pairs, directory / "reordering.gz").path
 >>> lm = rnnsmt.lm.estimate(french, directory / "lm.arpa.gz", order=2)
->>> network = train_rnn(tables.phrases, english, french, directory / "rnn", preset="demo", updates=3, hidden=8)
->>> augmented = augment(tables.phrases, network, directory / "augmented.gz")
+>>> pairs = rnnsmt.rnn.prepare(tables.phrases, english, french, directory / "pairs").path
+>>> settings = rnnsmt.rnn.RnnSettings.preset("demo", updates=3, hidden=8)
+>>> files = [directory / name for name in ("rnn.safetensors", "rnn.json", "rnn.checkpoint")]
+>>> network = rnnsmt.rnn.train(pairs, *files, settings=settings)
+>>> augmented = augment(tables.phrases, Network(network.path, pairs), directory / "augmented.gz")
 >>> ini = write_ini(directory / "moses.ini", augmented, tables.reordering, lm.path, lm_order=2, scores=5)
 >>> decode(ini, ["a house", ""])
 ['une maison', '']
@@ -26,39 +37,21 @@ malformed, if an argument is out of range, or if parallel texts differ in length
 66.87
 """
 
-import signal
-import threading
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
-from rnnsmt.base.arguments import Text, TextFiles, sentences
+from rnnsmt.base.arguments import Alignment, Text, TextFiles, sentences
 from rnnsmt.base.io import InputError, check_output, check_output_directory
 from rnnsmt.base.options import DEVICES, MAX_INT, MAX_SEED, MAX_THREADS, check_choice, check_integer
-from rnnsmt.config.sections import Alignment, Lm, Phrases, Rnn, Smoothing, Tuning, default_iterations
+from rnnsmt.config.sections import Alignment, Lm, Phrases, Smoothing, Tuning, default_iterations
 
 if TYPE_CHECKING:
     from rnnsmt.bleu.multi_bleu import BleuScore
-    from rnnsmt.networks.options import SomeSettings
-    from rnnsmt.networks.settings import TrainingSettings
-    from rnnsmt.networks.task import Task
-
-Links = list[list[tuple[int, int]]]
-"""Links (source word, target word), 0-based, of every sentence pair."""
-
-
-class TableFiles(NamedTuple):
-    """Files of ``extract``: phrase table, and reordering table ``wbe-msd-bidirectional-fe``, in Moses format."""
-
-    phrases: Path
-    reordering: Path
 
 
 class Network(NamedTuple):
-    """Files of ``train_rnn``: the network, and the directory of the phrase pairs as word ids."""
+    """Files of ``rnnsmt.rnn.train``: the network, and the directory of the phrase pairs as word ids."""
 
     model: Path
     pairs: Path
@@ -67,21 +60,11 @@ class Network(NamedTuple):
 class _Files(TextFiles):
     """Files with the texts and alignments of a call."""
 
-    def of_links(self, alignment: "str | Path | Links") -> str:
+    def of_links(self, alignment: Alignment) -> str:
         """Return the file of an alignment; links are written to a temporary file."""
-        if isinstance(alignment, (str, PathLike)):
-            return str(alignment)
+        from rnnsmt.align.pharaoh import links_file
 
-        from rnnsmt.align.pharaoh import from_lists, write_links
-
-        try:
-            packed = from_lists(alignment)
-        except (TypeError, ValueError):
-            raise InputError(
-                "alignment: must be a path, or a list of links (source word, target word) for each sentence pair"
-            ) from None
-        write_links(str(self.directory / "alignment"), [packed])
-        return str(self.directory / "alignment")
+        return links_file(self, "alignment", alignment)
 
 
 def _directory(path: str | Path) -> Path:
@@ -183,225 +166,12 @@ def extract(
     return tables
 
 
-def train_rnn(
-    phrase_table: str | Path,
-    source: Text,
-    target: Text,
-    output_dir: str | Path,
-    preset: str = "small",
-    vocab_size: int = Rnn.vocab_size,
-    seed: int = 1,
-    threads: int = 1,
-    device: str = "auto",
-    **settings: Any,
-) -> Network:
-    """Train an RNN Encoder–Decoder on the phrase pairs of a table (Cho et al. 2014, sections 2 and 3.1).
-
-    After Ctrl-C, the same call resumes from the checkpoint in ``output_dir``. If training has finished, the same call
-    does not train again, and a call with other arguments replaces the network.
-
-    Args:
-        phrase_table: the phrase table; every pair has the same weight.
-        source, target: the training text of the table, from which the vocabularies are built.
-        output_dir: directory of the network (``rnn.safetensors``), its learning curve, checkpoints and phrase pairs.
-        preset: key of ``rnnsmt.rnn.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
-        vocab_size: size of the vocabulary of each side, including UNK and id 0.
-        seed: random seed.
-        threads: number of threads.
-        device: ``auto``, ``cpu`` or ``cuda``.
-        settings: fields of ``RnnSettings`` that override the preset, for example ``epochs=2``.
-
-    Raises:
-        InputError: an argument or a setting is unknown or out of range; ``output_dir`` contains the checkpoint of an
-            interrupted training run with other arguments; torch is not installed.
-        KeyboardInterrupt: after Ctrl-C, with the checkpoint saved.
-    """
-    from rnnsmt.rnn.settings import PRESETS
-
-    chosen = _settings(PRESETS, preset, settings, vocab_size, seed, threads, device)
-
-    from rnnsmt.rnn.pairs import Pairs, prepare_pairs
-    from rnnsmt.rnn.training import RnnTask
-
-    directory = _directory(output_dir)
-    network = Network(directory / "rnn.safetensors", directory / "pairs")
-    with _Files() as files:
-        texts = [files.of("source", source)], [files.of("target", target)]
-        prepare_pairs(str(phrase_table), *texts, str(network.pairs), size=vocab_size, max_length=50)
-    _train(RnnTask, Pairs.open(network.pairs), chosen, seed, threads, device, network.model)
-    return network
-
-
-def train_cslm(
-    text: Text,
-    output_dir: str | Path,
-    preset: str = "small",
-    vocab_size: int = Rnn.vocab_size,
-    seed: int = 1,
-    threads: int = 1,
-    device: str = "auto",
-    **settings: Any,
-) -> Path:
-    """Train a continuous-space language model on a text (Schwenk 2007).
-
-    After Ctrl-C, the same call resumes, as in ``train_rnn``.
-
-    Args:
-        text: the text, tokenised.
-        output_dir: directory of the network (``cslm.safetensors``), its learning curve, checkpoints and word ids of the
-            text.
-        preset: key of ``rnnsmt.cslm.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
-        vocab_size: size of the shortlist, including UNK and id 0.
-        seed, threads, device: as in ``train_rnn``.
-        settings: fields of ``CslmSettings`` that override the preset, for example ``order=5``.
-
-    Returns:
-        The path of the network, an argument of ``write_ini``.
-
-    Raises:
-        InputError: as ``train_rnn``.
-        KeyboardInterrupt: after Ctrl-C, with the checkpoint saved.
-    """
-    from rnnsmt.cslm.settings import PRESETS
-
-    chosen = _settings(PRESETS, preset, settings, vocab_size, seed, threads, device)
-
-    from rnnsmt.cslm.model import cslm_task
-    from rnnsmt.cslm.text import Text as WordIds
-    from rnnsmt.cslm.text import prepare_text
-    from rnnsmt.networks.data import Vocabulary
-
-    directory = _directory(output_dir)
-    with _Files() as files:
-        paths = [files.of("text", text)]
-        prepare_text(paths, Vocabulary.of_texts(paths, vocab_size, "to learn from"), str(directory / "text"))
-    return _train(
-        cslm_task, WordIds.open(directory / "text"), chosen, seed, threads, device, directory / "cslm.safetensors"
-    )
-
-
-def train_nnjm(
-    source: Text,
-    target: Text,
-    alignment: str | Path | Links,
-    output_dir: str | Path,
-    preset: str = "small",
-    vocab_size: int = Rnn.vocab_size,
-    seed: int = 1,
-    threads: int = 1,
-    device: str = "auto",
-    **settings: Any,
-) -> Path:
-    """Train a neural network joint model on word-aligned sentence pairs (Devlin et al. 2014).
-
-    The network predicts the next target word, as the search requires. After Ctrl-C, the same call resumes, as in
-    ``train_rnn``.
-
-    Args:
-        source, target: S tokenised sentences each.
-        alignment: the links, as returned by ``align``, or a file in Pharaoh format.
-        output_dir: directory of the network (``nnjm.safetensors``), its learning curve, checkpoints and examples.
-        preset: key of ``rnnsmt.nnjm.settings.PRESETS``: ``demo``, ``small`` or ``paper``.
-        vocab_size: size of the shortlist of each side, including UNK and id 0.
-        seed, threads, device: as in ``train_rnn``.
-        settings: fields of ``JointSettings`` that override the preset, for example ``epochs=2``.
-
-    Returns:
-        The path of the network, an argument of ``write_ini``.
-
-    Raises:
-        InputError: as ``train_rnn``.
-        KeyboardInterrupt: after Ctrl-C, with the checkpoint saved.
-    """
-    from rnnsmt.nnjm.settings import PRESETS
-
-    chosen = _settings(PRESETS, preset, settings, vocab_size, seed, threads, device)
-
-    from rnnsmt.networks.data import Vocabulary
-    from rnnsmt.nnjm.examples import Examples, prepare_examples
-    from rnnsmt.nnjm.training import nnjm_task
-
-    directory = _directory(output_dir)
-    with _Files() as files:
-        sources, targets = [files.of("source", source)], [files.of("target", target)]
-        vocabularies = (
-            Vocabulary.of_texts(sources, vocab_size, "on the source side"),
-            Vocabulary.of_texts(targets, vocab_size, "on the target side"),
-        )
-        prepare_examples(sources, targets, [files.of_links(alignment)], vocabularies, str(directory / "examples"))
-    return _train(
-        nnjm_task,
-        Examples.open(directory / "examples"),
-        chosen,
-        seed,
-        threads,
-        device,
-        directory / "nnjm.safetensors",
-    )
-
-
-def _settings(
-    presets: Mapping[str, "SomeSettings"],
-    preset: str,
-    settings: dict[str, Any],
-    vocab_size: int,
-    seed: int,
-    threads: int,
-    device: str,
-) -> "SomeSettings":
-    """Return the settings of a network, and check the arguments that all training functions share."""
-    from rnnsmt.networks.options import need_torch, preset_with
-
-    need_torch()
-    check_choice("preset", preset, presets)
-    check_choice("device", device, DEVICES)
-    check_integer("vocab_size", vocab_size, 3, MAX_INT)
-    _check_seed(seed)
-    _check_threads(threads)
-    return preset_with(presets[preset], settings)
-
-
-def _train(
-    make_task: Callable[..., "Task"],
-    data: Any,
-    settings: "TrainingSettings",
-    seed: int,
-    threads: int,
-    device: str,
-    model: Path,
-) -> Path:
-    """Train a network on prepared data, resuming from its checkpoint; return the path of the model.
-
-    The learning curve and the checkpoint are written to the directory of the model.
-    """
-    from rnnsmt.base.resuming import Stop
-    from rnnsmt.networks.devices import set_up_device
-    from rnnsmt.networks.training import Training
-
-    stop = Stop(None)
-    in_main_thread = threading.current_thread() is threading.main_thread()  # only it can set signal handlers
-    with stop if in_main_thread else nullcontext():
-        setup = set_up_device(device, 1, settings.precision)
-        training = Training(make_task(data, settings, seed, setup), threads)
-        try:
-            training.fit(model.with_suffix(".checkpoint"), 300.0, stop)
-            training.save(model, model.with_suffix(".json"))
-        except SystemExit:
-            if stop.signal == signal.SIGINT:
-                raise KeyboardInterrupt from None
-            raise
-        finally:
-            if training.checkpoint is not None:
-                training.checkpoint.release()
-    return model
-
-
 def augment(phrase_table: str | Path, network: Network, output: str | Path, device: str = "auto") -> Path:
     """Add p(target | source) by a network as the last score of a phrase table (Cho et al. 2014, section 3.1).
 
     Args:
         phrase_table: the table that the network was trained on.
-        network: result of ``train_rnn``; for files of an earlier session, ``Network(model, pairs)``.
+        network: the network of ``rnnsmt.rnn.train`` and the directory of ``rnnsmt.rnn.prepare``.
         output: the table with the additional score.
         device: ``auto``, ``cpu`` or ``cuda``.
 
@@ -455,7 +225,7 @@ def write_ini(
         phrase_table, reordering_table, lm: files of the model; no reordering table: distance-based reordering only.
         lm_order: order of the language model.
         scores: number of scores of the phrase table, 4, or 5 after ``augment``.
-        cslm, nnjm: networks of ``train_cslm`` and ``train_nnjm``, used during the search.
+        cslm, nnjm: networks of ``rnnsmt.cslm.train`` and ``rnnsmt.nnjm.train``, used during the search.
         unknown: the probability that they assign to a word outside the shortlist: ``class``, p(UNK), as in the paper,
             or ``word``, p(UNK) divided by the number of such words in the training text.
 

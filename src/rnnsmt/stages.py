@@ -2,10 +2,10 @@
 
 The command line and the rules of the workflow read this table. The commands of a package that has a module
 ``operations`` are its functions (``rnnsmt.base.operations``), which carry version and help text. The other packages are
-in ``STAGES``; their command ``rnn train`` consists of two functions in ``rnnsmt.rnn.commands``::
+in ``STAGES``; their command ``corpus join`` consists of two functions in ``rnnsmt.corpus.commands``::
 
-    def train_options(parser: argparse.ArgumentParser) -> None: ...
-    def train(args: argparse.Namespace) -> dict[str, object]: ...   # the figures of its last log line
+    def join_options(parser: argparse.ArgumentParser) -> None: ...
+    def join(args: argparse.Namespace) -> dict[str, object]: ...   # the figures of its last log line
 
 Increase ``version`` when the same input gives a different output than before: the rules pass it in ``params``, so that
 Snakemake, which does not track changes of Python code, reruns the jobs of this command.
@@ -46,9 +46,6 @@ PACKAGES: dict[str, str] = {
 }
 
 STAGES: dict[str, dict[str, Stage]] = {
-    "demo": {
-        "make": Stage(5, "write the English-French demo corpus"),
-    },
     "corpus": {
         "fetch": Stage(1, "download a corpus file and check its SHA-256"),
         "unpack": Stage(1, "extract one file from a tar or zip archive"),
@@ -61,55 +58,6 @@ STAGES: dict[str, dict[str, Stage]] = {
         "train-truecaser": Stage(1, "train a truecasing model"),
         "truecase": Stage(1, "apply a truecasing model"),
         "detokenize": Stage(3, "detruecase and detokenise a text"),
-    },
-    "selection": {
-        "models": Stage(1, "train the in-domain and general language models"),
-        "score": Stage(1, "compute the cross-entropy difference of every line"),
-        "select": Stage(1, "select the lines with the lowest scores"),
-    },
-    "align": {
-        "words": Stage(3, "align the words of a parallel corpus in one direction"),
-        "check": Stage(1, "check a word alignment from another program against its text"),
-        "symmetrize": Stage(1, "combine the alignments of both directions"),
-    },
-    "phrases": {
-        "lexical": Stage(1, "compute lexical translation probabilities"),
-        "extract": Stage(5, "extract phrase pairs consistent with a word alignment"),
-        "score": Stage(4, "compute the phrase table"),
-        "reordering": Stage(2, "compute the lexicalised reordering table"),
-        "filter": Stage(1, "filter the phrase and reordering tables for given input texts"),
-        "augment": Stage(1, "add scores to a phrase table, and to the moses.ini of its model"),
-    },
-    "rnn": {
-        "describe": Stage(1, "print the sizes and the number of parameters of a network"),
-        "prepare": Stage(3, "convert a phrase table into memory-mapped word ids and vocabularies"),
-        "train": Stage(6, "train the network on phrase pairs"),
-        "score": Stage(2, "compute log p(target | source) of every phrase pair"),
-        "shortlist": Stage(1, "count the target words of every phrase pair that are not in the shortlist (WP)"),
-        "sample": Stage(1, "sample targets of source phrases"),
-        "translate": Stage(1, "translate phrases with the network, by beam search"),
-    },
-    "cslm": {
-        "describe": Stage(1, "print the sizes and the number of parameters of a network"),
-        "prepare": Stage(2, "convert a text into memory-mapped word ids"),
-        "train": Stage(6, "train the network on text"),
-        "perplexity": Stage(2, "compute the perplexity of a text under the CSLM and an n-gram model"),
-        "score": Stage(1, "compute the log probability of every line of a text"),
-        "rescore": Stage(1, "add the score of the network to n-best lists"),
-    },
-    "nnjm": {
-        "describe": Stage(1, "print the sizes and the number of parameters of a network"),
-        "prepare": Stage(2, "convert a word-aligned bitext into memory-mapped word ids and affiliations"),
-        "train": Stage(2, "train the network on a word-aligned bitext"),
-        "perplexity": Stage(1, "compute the perplexity of a bitext under the joint model and a CSLM"),
-    },
-    "seq2seq": {
-        "describe": Stage(1, "print the sizes and the number of parameters of a network"),
-        "prepare": Stage(2, "convert a parallel corpus into memory-mapped ids and vocabularies"),
-        "train": Stage(2, "train a network on sentence pairs"),
-        "translate": Stage(1, "translate a text with a network or an ensemble"),
-        "score": Stage(1, "compute the log probability of every line of a translation"),
-        "rescore": Stage(1, "add the score of the network to n-best lists"),
     },
     "search": {
         "decode": Stage(4, "translate tokenised text with a Moses model"),

@@ -17,7 +17,12 @@ import rnnsmt
 from rnnsmt import api
 from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
+from rnnsmt.cslm import CslmSettings
 from rnnsmt.networks.training import Training
+from rnnsmt.nnjm import JointSettings
+from rnnsmt.rnn import RnnSettings
+
+OUTPUTS = ("model.safetensors", "history.json", "checkpoint")
 
 
 @pytest.mark.slow
@@ -42,8 +47,6 @@ def test_mistakes_are_input_errors(tmp_path):
         api.evaluate(["a"])
     with pytest.raises(InputError, match="fast_align"):
         api.align(["a"], ["b"], aligner="giza")
-    with pytest.raises(InputError, match="nonsense"):
-        api.train_rnn("table", ["a"], ["b"], tmp_path, nonsense=1)
     with pytest.raises(InputError, match="no such file"):
         api.write_ini(tmp_path / "moses.ini", tmp_path / "table", None, tmp_path / "lm")
     with pytest.raises(InputError, match="unknown 'unk': must be one of class, word"):
@@ -77,8 +80,6 @@ def test_what_is_not_a_text(text, message):
 def test_messages_name_the_arguments():
     with pytest.raises(InputError, match=r"^reference 1 ends after line 1, but hypothesis has more lines"):
         api.evaluate(["a", "b"], ["a"])
-    with pytest.raises(InputError, match=r"^source is empty"):
-        api.align([], [], aligner="fast_align")
 
 
 @pytest.mark.parametrize(
@@ -89,21 +90,19 @@ def test_messages_name_the_arguments():
         (lambda path: api.extract(["a"], ["b"], [[(0, 0)]], path, smoothing="kn"), "smoothing 'kn': must be one of"),
         (lambda path: api.extract(["a"], ["b"], ["0-0"], path), "alignment: must be a path, or a list of links"),
         (lambda path: api.extract(["a"], ["b"], [[(0, 0)]], __file__), "is a file, not a directory"),
-        (lambda path: api.train_rnn("table", ["a"], ["b"], path, device="gpu"), "device 'gpu': must be one of"),
-        (lambda path: api.train_rnn("table", ["a"], ["b"], path, seed=-1), "seed -1: must be an integer"),
+        (lambda path: rnnsmt.rnn.train(path, *OUTPUTS, device="gpu"), "device 'gpu': must be auto, cpu or cuda"),
+        (lambda path: rnnsmt.rnn.train(path, *OUTPUTS, seed=-1), "seed -1: must be at least 0"),
+        (lambda path: rnnsmt.rnn.train(path, *OUTPUTS, settings="demo"), "settings 'demo': must be RnnSettings"),
         (
-            lambda path: api.train_rnn("table", ["a"], ["b"], path, variant="lstm"),
-            "--variant lstm: must be paper or supplementary",
+            lambda path: rnnsmt.rnn.prepare("table", ["a"], ["b"], path, vocab_size=2),
+            "vocab_size 2: must be at least 3",
         ),
-        (lambda path: api.train_rnn("table", ["a"], ["b"], path, epochs="two"), "--epochs two: must be a number"),
-        (lambda path: api.train_rnn("table", ["a"], ["b"], path, hidden=8.5), "--hidden 8.5: must be an integer"),
-        (lambda path: api.train_rnn("table", ["a"], ["b"], path, update=2), "--update 2: unknown setting"),
-        (lambda path: api.train_rnn("table", ["a"], ["b"], path, vocab_size="9"), "vocab_size '9': must be an integer"),
+        (lambda path: rnnsmt.rnn.score(path, path, shard=(3, 2)), r"shard \(3, 2\): must be K/N with K from 1 to N"),
+        (lambda path: rnnsmt.cslm.prepare(["a b"], path), "specify vocab_size or vocabulary, one of them"),
         (
-            lambda path: api.train_rnn("table", ["a"], ["b"], path, vocab_size=2),
-            "vocab_size 2: must be an integer from 3",
+            lambda path: rnnsmt.nnjm.prepare(["a"], ["b"], ["0-0"], path, vocab_size=9),
+            "alignment: must be a path, or a list of links",
         ),
-        (lambda path: api.augment("table", api.Network(path, path), "./table"), "table: is the phrase table itself"),
         (lambda path: api.tune("ini", ["a"], ["b"], path / "ini", iterations=0), "iterations 0: must be"),
         (lambda path: api.tune("ini", ["a"], ["b"], path), "is a directory"),
     ],
@@ -111,6 +110,15 @@ def test_messages_name_the_arguments():
 def test_arguments_out_of_range(tmp_path, call, message):
     with pytest.raises(InputError, match=message):
         call(tmp_path)
+
+
+def tables_of(source: list[str], target: list[str], directory: Path) -> tuple[Path, Path]:
+    """Write phrase table and reordering table of pairs of two words, which are aligned monotonically."""
+    text = source, target, [[(0, 0), (1, 1)]] * len(source)
+    lexical = rnnsmt.phrases.lexical(*text, directory / "lex.e2f", directory / "lex.f2e")
+    pairs = rnnsmt.phrases.extract(*text, directory / "pairs.parquet").path
+    table = rnnsmt.phrases.score(pairs, lexical.e2f, lexical.f2e, directory / "table.gz", smoothing="none").path
+    return table, rnnsmt.phrases.reordering(pairs, directory / "reordering.gz").path
 
 
 @pytest.fixture
@@ -129,7 +137,8 @@ def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
         ["la maison", "la mer", "une maison", "une mer"] * 5,
     )
     table = api.extract(source, target, [[(0, 0), (1, 1)]] * 20, tmp_path).phrases
-    arguments = (table, source, target, tmp_path / "rnn", "demo")
+    arguments = [rnnsmt.rnn.prepare(table, source, target, tmp_path / "pairs").path, *map(tmp_path.joinpath, OUTPUTS)]
+    settings = RnnSettings.preset("demo", updates=4, hidden=8)
     step, resumed = Training.step, []
 
     def interrupted(trainer):
@@ -139,31 +148,40 @@ def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Training, "step", interrupted)
     with pytest.raises(KeyboardInterrupt) as kept:
-        api.train_rnn(*arguments, updates=4, hidden=8)
+        rnnsmt.rnn.train(*arguments, settings=settings)
     monkeypatch.setattr(Training, "step", lambda trainer: (resumed.append(trainer.update), step(trainer)))
-    with (tmp_path / "rnn" / "rnn.checkpoint" / "lock").open("w") as lock:
+    with (tmp_path / OUTPUTS[2] / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails immediately where the second call would wait
-    assert api.train_rnn(*arguments, updates=4, hidden=8).model.exists()
+    assert rnnsmt.rnn.train(*arguments, settings=settings).path.exists()
     assert resumed == [2, 3]
+    assert rnnsmt.rnn.train(*arguments, settings=settings).figures["updates"] == 4
+    assert resumed == [2, 3], "a finished training does not train again"
     assert kept.traceback
 
 
 def test_trains_outside_of_the_main_thread(tmp_path):
     source, target = ["the house", "the sea"] * 9, ["la maison", "la mer"] * 9
     table = api.extract(source, target, [[(0, 0), (1, 1)]] * 18, tmp_path).phrases
+    arguments = [rnnsmt.rnn.prepare(table, source, target, tmp_path / "pairs").path, *map(tmp_path.joinpath, OUTPUTS)]
+    settings = RnnSettings.preset("demo", updates=1, hidden=8)
     with ThreadPoolExecutor(1) as threads:
-        call = threads.submit(api.train_rnn, table, source, target, tmp_path / "rnn", "demo", updates=1, hidden=8)
-        assert call.result().model.exists()
+        call = threads.submit(rnnsmt.rnn.train, *arguments, settings=settings)
+        assert call.result().path.exists()
 
 
 def test_networks_of_the_search(tmp_path):
     """Networks equal those of the commands, and both are features of the search."""
     source, target = ["the house", "the sea", "a house"] * 9, ["la maison", "la mer", "une maison"] * 9
     links = [[(0, 0), (1, 1)]] * 27
-    tables = api.extract(source, target, links, tmp_path)
+    table, reordering = tables_of(source, target, tmp_path)
     lm = rnnsmt.lm.estimate(target, tmp_path / "lm.arpa.gz", order=2).path
-    cslm = api.train_cslm(target, tmp_path / "cslm", "demo", vocab_size=10, epochs=1, hidden_1=8)
-    nnjm = api.train_nnjm(source, target, links, tmp_path / "nnjm", "demo", vocab_size=10, epochs=1, hidden_1=8)
+    words = rnnsmt.cslm.prepare(target, tmp_path / "cslm", vocab_size=10).path
+    small = {"epochs": 1, "hidden_1": 8}
+    outputs = [words / name for name in OUTPUTS]
+    cslm = rnnsmt.cslm.train(words, *outputs, settings=CslmSettings.preset("demo", **small)).path
+    examples = rnnsmt.nnjm.prepare(source, target, links, tmp_path / "nnjm", vocab_size=10).path
+    outputs = [examples / name for name in OUTPUTS]
+    nnjm = rnnsmt.nnjm.train(examples, *outputs, settings=JointSettings.preset("demo", **small)).path
     ini = api.write_ini(tmp_path / "moses.ini", tables.phrases, tables.reordering, lm, 2, cslm=cslm, nnjm=nnjm)
     assert "CSLM name=CSLM0 " in ini.read_text() and "NNJM name=NNJM0 " in ini.read_text()
     assert len(api.decode(ini, ["the house", "a sea"])) == 2
@@ -180,13 +198,13 @@ def test_networks_of_the_search(tmp_path):
 
 
 def test_names_of_the_package():
-    assert {"api", "lm", "load"} <= set(dir(rnnsmt))
+    assert {"api", "lm", "load", "rnn", "seq2seq"} <= set(dir(rnnsmt))
 
 
 def test_is_loaded_on_first_use():
     code = (
         "import sys, rnnsmt; assert 'numpy' not in sys.modules and 'rnnsmt.api' not in sys.modules; "
-        "rnnsmt.api.align; assert 'numba' not in sys.modules and 'torch' not in sys.modules"
+        "rnnsmt.api.tune, rnnsmt.align.words; assert 'numba' not in sys.modules and 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -207,6 +225,8 @@ def test_types_for_the_callers_checker(tmp_path):
     program.write_text(
         'import rnnsmt\ntext: str = rnnsmt.load("dir").translate("a")\n'
         'links: rnnsmt.api.Links = rnnsmt.api.align(iter(["a"]), ["b"])\n'
+        'settings = rnnsmt.rnn.RnnSettings.preset("demo", epochs=2)\n'
+        'path: object = rnnsmt.rnn.train("pairs", "model", "history", "checkpoint", settings=settings).path\n'
         'order: object = rnnsmt.lm.estimate(iter(["a"]), "lm", prune=[0, 1]).figures["lines"]\n'
     )
     source = Path(rnnsmt.__file__).parents[1]

@@ -1,4 +1,5 @@
 # Word alignment in both directions and symmetrisation, for every aligner of the configuration.
+ALIGNED = paths.alignments(config)
 HEURISTICS = "grow-diag-final-and|grow-diag-final|grow-diag|intersection|union"
 
 
@@ -97,3 +98,21 @@ rule check_alignment:
     shell:
         "rnnsmt align check --source {input.source:q} --target {input.target:q} "
         "--alignment {input.alignment:q} --output {output:q} &> {log:q}"
+
+
+# The links of both directions, and symmetrised.
+ALIGNMENTS = [
+    *(ALIGNED if HAS_TABLES else []),
+    *(
+        f"results/align/{aligner}/{direction}.gz"
+        for aligner in config["alignment"]["aligners"]
+        for direction in ("forward", "reverse")
+        if HAS_TABLES and not config["alignment"]["external"] and "alignment" not in MOSES_PARTS
+    ),
+]
+
+
+rule alignments:
+    input:
+        ALIGNMENTS,
+    localrule: True

@@ -315,3 +315,25 @@ rule report_page:
         "rnnsmt analysis report --table {input.table:q} --provenance {input.provenance:q} "
         "--figures {input.figures:q} --maps {input.maps:q} --comparisons {input.comparisons:q} {params.examples:q} "
         "--overlap {input.overlap:q} --logs {params.logs:q} --output {output:q} &> {log:q}"
+
+
+# Scores, Table 1, figures, comparisons, and the report.
+RESULTS = [
+    *SCORES,
+    *(f"results/table1.{suffix}" for suffix in ("tsv", "json", "contrasts.tsv", "md", "html")),
+    "results/provenance.json",
+    *(f"results/figures/{name}.{suffix}" for name in PICTURES for suffix in ("png", "svg")),
+    *(f"results/analysis/{name}.json" for name in PICTURES if name.startswith(("bleu-curves", "sentence"))),
+    *(f"results/figures/{name}.{suffix}" for name in [*MAPS, *(f"{name}-zooms" for name in MAPS)] for suffix in ("png", "svg")),
+    *(f"results/analysis/{name}.json" for name in MAPS),
+    *(path for path in COMPARISONS),
+    *(str(Path(path).with_suffix(".md")) for path in [*COMPARISONS, *EXAMPLES]),
+    *EXAMPLES,
+    "results/report/index.html",
+]
+
+
+rule results:
+    input:
+        RESULTS,
+    localrule: True

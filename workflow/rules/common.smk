@@ -10,16 +10,10 @@ from pathlib import Path
 import yaml
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
-from snakemake.sourcecache import LocalSourceFile
 from snakemake.utils import update_config
 
 # Version of the package that these rules require.
 VERSION = "1.0.0"
-
-# ROOT is the directory of this workflow, None for a module that is hosted elsewhere.
-ROOT = None
-if isinstance(workflow.current_basedir, LocalSourceFile):
-    ROOT = Path(str(workflow.current_basedir), "../..").resolve()
 
 # With --sdm conda, the command rnnsmt and the packages that this Python lacks are in the environments of the rules.
 has_environments = bool(getattr(workflow.deployment_settings, "deployment_method", ()))
@@ -75,23 +69,22 @@ CLUSTER = config["cluster"]
 texts = Texts(config)
 systems = Systems(config)
 
-# A workflow that uses this one as a module may run some of the rules only, on files from its own rules.
-is_module = not (ROOT and Path(str(workflow.main_snakefile)).resolve().is_relative_to(ROOT))
+# Whether a system of the table, or a network, uses the phrase table.
+HAS_TABLES = bool(systems.tuned or systems.networks)
 
 # Without matplotlib and scikit-learn, the report has no figures.
 HAS_FIGURES = has_environments or all(map(find_spec, ("matplotlib", "sklearn")))
 
 if workflow.is_main_process:
     warnings = list(language_warnings(list(texts.corpora.values()), config["languages"]))
-    if not is_module:
-        warnings += missing_files(list(texts.corpora.values()), config["data_dir"])
+    warnings += missing_files(list(texts.corpora.values()), config["data_dir"])
     if (systems.networks or systems.lstm_models) and not has_environments and not find_spec("torch"):
         warnings.append(
             f"{', '.join(systems.networks or systems.lstms)}: these networks require PyTorch, which is not installed for "
             f"{sys.executable}: pip install 'rnnsmt[networks]', or run the systems without networks: "
             "--config 'compare=[baseline]'"
         )
-    if not HAS_FIGURES and not is_module:
+    if not HAS_FIGURES:
         warnings.append("figures are omitted; they require matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
     for line in warnings:
         logger.warning(f"warning: {line}")
@@ -153,27 +146,12 @@ def of_every_run(kind):
     return expand(f"{RUN}/{{set}}.{kind}", run=RUNS, set=SETS, allow_missing=True)
 
 
+def of_every_system(kinds, names):
+    """Return the files of some kinds for every run and set of some systems."""
+    return expand(f"{RUN}/{{set}}.{{kind}}", system=names, run=RUNS, set=SETS, kind=kinds)
+
+
 def score_files(column, network):
     """Return the score files of a column of the phrase table."""
     path = systems.score_pattern(column, network)
     return getattr(gather, f"{column}_score")(path) if "{scatteritem}" in path else [path]
-
-
-def outputs_on_the_way_to(targets):
-    """Return the outputs, other than temporary ones, of all jobs that create these files, directly or indirectly.
-
-    They are the input of the rule `all`. Snakemake deletes the outputs of a job when it starts, and records its params
-    even if it fails or is stopped. A missing file that is not requested is not created again as long as the files made
-    from it exist: they would stay as earlier settings made them. (In a module, whose files may have a prefix, only the
-    results are requested.)
-    """
-    ahead, outputs = list(targets), {}
-    while ahead:
-        path = str(ahead.pop())
-        producer = next((r for r in workflow.rules if r.is_producer(path)), None)
-        if producer is None or path in outputs:
-            continue
-        wildcards = producer.get_wildcards(path)
-        outputs.update((str(file), "temp" in file.flags) for file in producer.expand_output(wildcards)[0])
-        ahead += producer.expand_input(wildcards)[0]
-    return [path for path, is_temporary in outputs.items() if not is_temporary]

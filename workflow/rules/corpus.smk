@@ -249,3 +249,13 @@ rule join_dev:
         corpora=in_order(texts.dev),
     shell:
         "rnnsmt corpus join --input {input:q} --output {output:q} &> {log:q}"
+
+
+# Prepared text and reports of all corpora; with the demo corpus, also its files.
+CORPORA = [*texts.prepared(), *(DEMO if set(DEMO) & set(texts.raw_files()) else [])]
+
+
+rule corpora:
+    input:
+        CORPORA,
+    localrule: True

@@ -1,15 +1,14 @@
 # The demo corpus.
+DEMO = [
+    *expand("results/demo/{part}.{lang}.gz", part=["in-domain", "general"], lang=["en", "fr"]),
+    "results/demo/mono.fr.gz",
+    *expand("results/demo/{part}.{lang}", part=["dev", "test"], lang=["en", "fr"]),
+]
 
 
 rule demo:
     output:
-        expand(
-            "results/demo/{part}.{lang}.gz",
-            part=["in-domain", "general"],
-            lang=["en", "fr"],
-        ),
-        "results/demo/mono.fr.gz",
-        expand("results/demo/{part}.{lang}", part=["dev", "test"], lang=["en", "fr"]),
+        DEMO,
     log:
         "results/logs/corpus/demo.log",
     conda:

@@ -2,7 +2,6 @@
 import json
 
 SCORES = expand(f"{RUN}/{{set}}.bleu.json", system=config["compare"], run=RUNS, set=SETS)
-TUNED = [*systems.compared, *(name for name in systems.rescored if name in config["compare"])]
 NETWORK_NAMES = systems.of_every_training("{name}{n}") + systems.lstm_names
 JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in config["evaluation"]["joint"].items())
 KEEP_CASE = switch("no-detruecase", config["text"]["lowercase"] or not config["text"]["truecase"])
@@ -191,7 +190,7 @@ if config["seq2seq"]["compare"]:
 rule provenance:
     input:
         scores=SCORES,
-        ini=expand(f"{RUN}/moses.ini", system=TUNED, run=RUNS),
+        ini=expand(f"{RUN}/moses.ini", system=systems.tuned, run=RUNS),
         models=systems.of_every_training("results/{name}/network{n}/model.safetensors") + systems.lstm_models,
         histories=systems.of_every_training("results/{name}/network{n}/history.json") + systems.lstm_histories,
         corpora=texts.raw_files(),

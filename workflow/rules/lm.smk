@@ -28,3 +28,18 @@ rule language_model:
         + LMPLZ
         + LM_PRUNING
         + "--output {output:q} --threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
+
+
+# The Moses model without features: lexical, phrase and reordering tables, n-gram language model, moses.ini.
+MODEL_FILES = ("lex.e2f", "lex.f2e", PHRASE_TABLE, REORDERING_TABLE, "moses.ini")
+TABLES = [
+    LM,
+    *(f"results/model/{name}" for name in MODEL_FILES if HAS_TABLES),
+    *(["results/phrases/extract.parquet"] if HAS_TABLES and "training" not in MOSES_PARTS else []),
+]
+
+
+rule tables:
+    input:
+        TABLES,
+    localrule: True

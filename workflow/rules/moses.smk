@@ -79,17 +79,6 @@ rule augmented_ini:
         "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
 
 
-# The models of all systems before tuning: tables, n-gram language model, networks and ini files. `snakemake models`
-# builds them.
-MODELS = [LM, *(path for name in systems.compared for path in systems.model_files(name))]
-
-
-rule models:
-    input:
-        MODELS,
-    localrule: True
-
-
 # The tables filtered for the dev set, and for all sets, which load quickly. The dev set has tables of its own, so
 # that another test set does not cause tuning again.
 rule filter_tables:
@@ -150,3 +139,25 @@ rule augment_filtered:
         "rnnsmt phrases augment --phrase-table {input.phrase_table:q} --kept-lines {input.lines:q} {params.columns} "
         "--output {output.phrase_table:q} &> {log:q} "
         "&& cp {input.reordering_table:q} {output.reordering_table:q}"
+
+
+# The Moses models of all systems before tuning: tables, also filtered for the dev set and all sets, and ini files.
+MOSES_MODELS = [
+    path
+    for name in systems.compared
+    for path in [
+        *systems.model_files(name),
+        *systems.filtered_tables(name, "dev"),
+        *systems.filtered_tables(name, "all"),
+    ]
+] + expand(
+    f"results/model/filtered/{{part}}/{{file}}",
+    part=["dev", "all"] if systems.compared else [],
+    file=[PHRASE_TABLE, REORDERING_TABLE, "lines.npy"],
+)
+
+
+rule moses_models:
+    input:
+        MOSES_MODELS,
+    localrule: True

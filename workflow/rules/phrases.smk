@@ -1,7 +1,5 @@
 # Phrase table and lexicalised reordering table, in the Moses model directory results/model. Phrases are extracted from
 # the alignments of all aligners, and their counts are added.
-ALIGNED = paths.alignments(config)
-
 
 if "training" in MOSES_PARTS:
 

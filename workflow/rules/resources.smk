@@ -7,8 +7,7 @@
 # --set-resources and profiles override them.
 import psutil
 
-from rnnsmt.networks.options import preset_with
-from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
+from rnnsmt.nnjm.settings import JointSettings
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 
 # Memory of Snakemake itself in a job on a cluster.
@@ -91,7 +90,7 @@ def search_megabytes(base, slope, neural):
         for name in {Path(model).parent.parent.name for model in input.network}:
             needed += min(base_of_ngrams + slope_of_ngrams * text, MOST_NEURAL_MEGABYTES) + CUDA_MB
             if name == "nnjm":
-                settings = preset_with(NNJM_PRESETS[config["nnjm"]["preset"]], config["nnjm"]["settings"])
+                settings = JointSettings.preset(config["nnjm"]["preset"], **config["nnjm"]["settings"])
                 words = config["rnn"]["vocab_size"] + 1  # and </s>
                 needed += settings.sizes(words, words).first_layer_bytes / 1e6
         return request(needed, attempt)

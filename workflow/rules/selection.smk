@@ -8,14 +8,7 @@ rule selection_models:
     output:
         expand(
             "results/selection/{{kind}}/models.{{lang}}/{file}",
-            file=[
-                "in-domain.arpa.gz",
-                "general.arpa.gz",
-                "general2.arpa.gz",
-                "general.gz",
-                "held-out.gz",
-                "models.json",
-            ],
+            file=paths.SELECTION_MODELS,
         ),
     log:
         "results/logs/selection/models.{kind}.{lang}.log",
@@ -147,3 +140,13 @@ rule join_training:
         corpora=in_order(texts.bitext),
     shell:
         "rnnsmt corpus join --input {input:q} --output {output:q} &> {log:q}"
+
+
+# The training text, and what data selection wrote about it.
+SELECTED = texts.selected()
+
+
+rule selected:
+    input:
+        SELECTED,
+    localrule: True

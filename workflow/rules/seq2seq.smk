@@ -240,3 +240,24 @@ rule rerank:
     shell:
         "rnnsmt tuning rerank --ini {input.ini:q} --nbest {input.nbest:q} --input {input.source:q} "
         "--output {output.text:q} --report {output.report:q} &> {log:q}"
+
+
+# The networks of all systems, with their data, learning curves and scores of phrase pairs.
+NETWORKS = [
+    *systems.of_every_training("results/{name}/network{n}/model.safetensors"),
+    *systems.of_every_training("results/{name}/network{n}/history.json"),
+    *(path for name in systems.columns_used for n in TRAININGS for path in score_files(name, n)),
+    *([f"{PAIRS}/pairs.json", *PAIR_FILES] if systems.networks or systems.columns_used else []),
+    *(CSLM_TEXT_FILES if "cslm" in systems.networks else []),
+    *expand("results/cslm/network{n}/perplexity.json", n=TRAININGS if "cslm" in systems.networks else []),
+    *(EXAMPLE_FILES if "nnjm" in systems.networks else []),
+    *([f"{SENTENCES}/sentences.json", *SENTENCE_FILES] if systems.lstm_models else []),
+    *systems.lstm_models,
+    *systems.lstm_histories,
+]
+
+
+rule networks:
+    input:
+        NETWORKS,
+    localrule: True

@@ -1,6 +1,5 @@
 # Description of a tuned system for `rnnsmt translate`: preprocessing, networks, and example sentences for the web page.
 PAIR_VOCABULARIES = [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")]
-SYSTEM_FILES = expand(f"{RUN}/system.json", system=systems.compared, run=RUNS)
 
 
 rule describe_system:
@@ -36,3 +35,17 @@ rule describe_system:
         "{params.text} {params.prepared:q} {params.truecaser:q} {params.rnn:q} "
         "--columns {params.columns} {params.limits} "
         "--examples {input.examples:q} --output-dir {params.directories:q} &> {log:q}"
+
+
+# The translations of the dev and test sets by all systems, as tokens and as text, and what `rnnsmt translate` reads.
+TRANSLATIONS = [
+    *of_every_system(("output", "decode.json", "tokens", "detokenized"), config["compare"]),
+    *of_every_system(("details",), systems.compared),
+    *expand(f"{RUN}/system.json", system=systems.compared, run=RUNS),
+]
+
+
+rule translations:
+    input:
+        TRANSLATIONS,
+    localrule: True

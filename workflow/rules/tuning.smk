@@ -82,3 +82,17 @@ else:
             "--output-ini {output.ini:q} --output-history {output.history:q} --checkpoint-dir {params.checkpoints:q} "
             "--nbest {params.nbest} --iterations {params.iterations} {params.options} {params.limits} --device {resources.device} --threads {threads} "
             "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
+
+
+# The weights of all systems, the histories of tuning, and the n-best lists that are rescored.
+TUNED = [
+    *expand(f"{RUN}/{{file}}", system=systems.compared, run=RUNS, file=["moses.ini", "history.json"]),
+    *expand(f"{RUN}/moses.ini", system=systems.tuned, run=RUNS),
+    *(path for name in systems.tuned if name in systems.rescored for path in systems.list_files(name, SETS)),
+]
+
+
+rule tuned:
+    input:
+        TUNED,
+    localrule: True

@@ -4,14 +4,17 @@ In memory, the links of many sentence pairs are three flat arrays, which numba k
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain, islice, pairwise
+from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from rnnsmt.base.arguments import Alignment, Alignments, TextFiles
 from rnnsmt.base.io import (
     InputError,
     atomic_binary,
@@ -142,10 +145,19 @@ def _check_bounds(path: str | Path, links: Links, lengths: npt.NDArray[np.int64]
 
 
 def from_lists(sentences: Iterable[Iterable[tuple[int, int]]]) -> Links:
-    """Pack lists of ``(source, target)`` links, one list per sentence pair."""
+    """Pack lists of ``(source, target)`` links, one list per sentence pair.
+
+    Raises:
+        ValueError, TypeError: they are not pairs of word positions.
+    """
     lists = [list(sentence) for sentence in sentences]
     sizes = np.array([len(sentence) for sentence in lists], np.int64)
-    flat = np.array(list(chain.from_iterable(lists)), np.int32).reshape(-1, 2)
+    links = np.array(list(chain.from_iterable(lists)))
+    if links.size and (links.ndim != 2 or links.shape[1] != 2 or links.dtype.kind not in "iu"):
+        raise ValueError("a link consists of two integers")
+    if links.size and not (links.min() >= 0 and links.max() <= MAX_POSITION):
+        raise ValueError(f"word positions are from 0 to {MAX_POSITION}")
+    flat = links.astype(np.int32).reshape(-1, 2)
     return Links(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), flat[:, 0].copy(), flat[:, 1].copy())
 
 
@@ -154,6 +166,90 @@ def to_lists(links: Links) -> list[list[tuple[int, int]]]:
     pairs = list(zip(links.source.tolist(), links.target.tolist(), strict=True))
     offsets = links.offsets.tolist()
     return [pairs[start:end] for start, end in pairwise(offsets)]
+
+
+class WordAlignment(Sequence[list[tuple[int, int]]]):
+    """Links of the sentence pairs of a text: item s is the list of links (source word, target word) of pair s.
+
+    Positions are 0-based. The links of a pair are sorted.
+
+    Attributes:
+        path: their file in Pharaoh format, from which they are read when they are used; None: they are in memory.
+        figures: numbers of sentence pairs and links: the last line in the log of the command.
+    """
+
+    def __init__(
+        self, path: Path | None, figures: dict[str, int], links: list[list[tuple[int, int]]] | None = None
+    ) -> None:
+        self.path, self.figures = path, figures
+        if links is not None:
+            self._links = links
+
+    @classmethod
+    def of(cls, blocks: Iterable[Links], output: str | Path | None, figures: dict[str, int]) -> Self:
+        """Write the links of consecutive blocks to a file; without a file, keep them in memory.
+
+        Args:
+            figures: figures, which the iteration over the blocks may update; ``links`` is added.
+        """
+        if output is not None:
+            figures["links"] = write_links(output, blocks)
+            return cls(Path(output), figures)
+        links = [sorted(sentence) for block in blocks for sentence in to_lists(block)]
+        figures["links"] = sum(map(len, links))
+        return cls(None, figures, links)
+
+    @cached_property
+    def _links(self) -> list[list[tuple[int, int]]]:
+        assert self.path is not None
+        return [sentence for block in read_link_blocks(self.path) for sentence in to_lists(block)]
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    @overload
+    def __getitem__(self, index: int) -> list[tuple[int, int]]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[list[tuple[int, int]]]: ...
+
+    def __getitem__(self, index: int | slice) -> list[tuple[int, int]] | list[list[tuple[int, int]]]:
+        return self._links[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._links == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # lists have no hash
+
+    def __repr__(self) -> str:
+        return f"WordAlignment(path={self.path!s}, figures={self.figures})"
+
+
+def links_file(files: TextFiles, name: str, alignment: Alignment) -> str:
+    """Return the Pharaoh file of an alignment; links in memory are written to a temporary file.
+
+    Args:
+        name: name of the argument, for error messages.
+    """
+    if isinstance(alignment, (str, PathLike)):
+        return str(alignment)
+    if isinstance(alignment, WordAlignment) and alignment.path is not None:
+        return str(alignment.path)
+    try:
+        packed = from_lists(alignment)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{name}: must be a path, or a list of links (source word, target word) for each sentence pair ({error})"
+        ) from None
+    write_links(files.directory / name, [packed])
+    return str(files.directory / name)
+
+
+def links_files(files: TextFiles, name: str, alignments: Alignments) -> list[str]:
+    """Return the Pharaoh files of the alignments of one or more texts, as ``links_file``."""
+    if isinstance(alignments, (list, tuple)) and alignments and all(isinstance(one, Path) for one in alignments):
+        return [str(one) for one in alignments]
+    return [links_file(files, name, cast("Alignment", alignments))]
 
 
 def _clean_lines(path: str | Path) -> Iterator[bytes]:

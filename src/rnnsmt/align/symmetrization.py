@@ -20,8 +20,8 @@ def symmetrize_links(forward: Links, reverse: Links, heuristic: str, order: str 
 
     Args:
         forward, reverse: links of both directions; in both, ``source`` and ``target`` refer to the same text.
-        heuristic: one of ``rnnsmt.align.HEURISTICS``.
-        order: one of ``rnnsmt.align.ORDERS``.
+        heuristic: a value of ``rnnsmt.config.sections.Symmetrization``.
+        order: ``atools`` or ``symal``.
 
     Returns:
         The combined links, sorted by source, then target position within a sentence, without duplicates.

@@ -3,7 +3,9 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -159,6 +161,33 @@ class AlignmentCheckpoint:
         """Record that the job is finished, after the links are written, and remove the checkpoint."""
         self._directory.finish()
         self._path.unlink(missing_ok=True)
+
+
+@contextmanager
+def checkpoint_of(
+    directory: str | Path | None,
+    job: Mapping[str, object],
+    bitext: Bitext,
+    save_every: float,
+    time_limit: float | None,
+) -> Iterator[AlignmentCheckpoint | None]:
+    """Provide the checkpoint of a job, which is finished at the end of the block; None without a directory.
+
+    Args:
+        job: all settings that the links depend on, by name.
+        save_every, time_limit: seconds, as in ``AlignmentCheckpoint`` and ``Stop``.
+    """
+    if directory is None:
+        yield None
+        return
+    files = CheckpointDirectory(directory, {**job, **fingerprint(bitext)})
+    with Stop(time_limit) as stop:
+        try:
+            checkpoint = AlignmentCheckpoint(files, save_every, stop)
+            yield checkpoint
+            checkpoint.finish()
+        finally:
+            files.release()
 
 
 def fingerprint(bitext: Bitext) -> dict[str, object]:

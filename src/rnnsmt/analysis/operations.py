@@ -13,8 +13,8 @@ from rnnsmt.base.arguments import (
     InputFiles,
     OptionalOutput,
     OutputFile,
-    References,
     Seed,
+    SeveralTexts,
     Text,
     TextFiles,
     Texts,
@@ -114,7 +114,7 @@ def tuning_curves(
 @operation(version=1)
 def bleu_curves(
     hypothesis: Annotated[Mapping[str, Annotated[Sequence[Text], SOME]], SOME, Field(metavar="SYSTEM=FILE")],
-    reference: References,
+    reference: SeveralTexts,
     source: Text,
     rank_text: Texts,
     output: Figure = None,
@@ -161,7 +161,7 @@ def bleu_curves(
     from rnnsmt.bleu.multi_bleu import read_texts
 
     with TextFiles() as files:
-        translations = files.references(reference)
+        translations = files.each_of("reference", reference)
         sentences, references = read_texts(files.of("source", source), translations)
         statistics = {
             name: [

@@ -34,7 +34,7 @@ Texts = Annotated[
 ]
 """One or more files that are read as one text; in Python, several files are ``Path`` objects, strings sentences."""
 
-References = Annotated[
+SeveralTexts = Annotated[
     str | Path | Sequence[Path] | Iterable[str | Iterable[str]],
     Field(
         metavar="FILE",
@@ -43,13 +43,48 @@ References = Annotated[
         several=True,
     ),
 ]
-"""One or more references; in Python, several are ``Path`` objects or lists of sentences, and strings sentences."""
+"""One or more texts, each with one sentence per line, such as the references of a text; in Python, several texts are
+``Path`` objects or lists of sentences, and the strings of a list are the sentences of one text."""
 
 InputFiles = Annotated[
     str | Path | Sequence[str | Path],
     Field(metavar="FILE", path="input", expected="a path or a list of paths", several=True),
 ]
 """One or more files; see ``each``."""
+
+Alignment = Annotated[
+    str | Path | Iterable[Sequence[tuple[int, int]]],
+    Field(metavar="FILE", path="input", expected="a path or a list of links for each sentence pair"),
+]
+"""A word alignment in Pharaoh format; in Python, also the links (source word, target word) of every sentence pair."""
+
+Alignments = Annotated[
+    str | Path | Iterable[Sequence[tuple[int, int]]] | Sequence[Path],
+    Field(
+        metavar="FILE",
+        path="input",
+        expected="a path, a list of Path objects or a list of links for each sentence pair",
+        several=True,
+    ),
+]
+"""One or more files with the alignments of as many texts; in Python, also the links of the only text."""
+
+OutputFiles = Annotated[
+    str | Path | Sequence[str | Path],
+    Field(metavar="FILE", path="output", expected="a path or a list of paths", several=True),
+]
+
+OptionalOutputs = Annotated[OutputFiles | None, Field(required=True)]
+"""Outputs that a Python caller may omit, because the function returns their content; the command requires them."""
+
+ModelDirs = Annotated[
+    InputFiles | None,
+    Field(
+        "directory, e.g. of filtered tables, in which model files are looked up by base name before the paths in "
+        "moses.ini are used; one, or one for each ini",
+        metavar="DIR",
+    ),
+]
 
 Threads = Annotated[int, Field("number of threads; does not affect the result", ge=1, le=MAX_THREADS)]
 THREADS: Final = 1
@@ -111,14 +146,14 @@ class TextFiles:
                 raise InputError(f"{name}: strings of a list are sentences; for files, use Path objects")
         return [self.of(name, cast("Text", texts))]
 
-    def references(self, references: References) -> list[str]:
-        """Return the files of the references; that of a list of sentences is ``reference``, or ``reference 1`` etc."""
-        if isinstance(references, (str, PathLike)) or not isinstance(references, Iterable):
-            return [self.of("reference", references)]
-        texts = list(references)
-        if not texts or any(isinstance(text, str) for text in texts):
-            return self.all_of("reference", cast("Texts", texts))
-        return [self.of(f"reference {number}", cast("Text", text)) for number, text in enumerate(texts, 1)]
+    def each_of(self, name: str, texts: SeveralTexts) -> list[str]:
+        """Return the files of one or more texts; those of lists of sentences are called ``input 1``, ``input 2``."""
+        if isinstance(texts, (str, PathLike)) or not isinstance(texts, Iterable):
+            return [self.of(name, texts)]
+        items = list(texts)
+        if not items or any(isinstance(text, (str, PathLike)) for text in items):
+            return self.all_of(name, cast("Texts", items))
+        return [self.of(f"{name} {number}", cast("Text", text)) for number, text in enumerate(items, 1)]
 
     def __enter__(self) -> Self:
         return self

@@ -19,26 +19,19 @@ from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
     Literal,
+    NamedTuple,
     Protocol,
-    TypeVar,
     Union,
     get_args,
     get_origin,
     get_type_hints,
 )
 
-from rnnsmt.base.io import InputError
 from rnnsmt.base.options import MAX_INT, option
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
-
-Settings = TypeVar("Settings")
 
 _BOUNDS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "ge": ("at least", operator.ge),
@@ -362,7 +355,7 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
     elif origin is Mapping:
         item = get_args(described(parts[1])[0])[0]
         rest |= {"nargs": "+", "action": _ByName, "type": _named_parser(item, field), "metavar": field.metavar}
-    elif origin in _LISTS:
+    elif origin in _LISTS and field.parse is None:
         rest |= _of_list(kind, field, rest["default"])
     else:
         rest |= {"type": _parser(Annotated[kind, field]), "metavar": field.metavar or _metavar(kind)}
@@ -511,18 +504,30 @@ def message(error: Mapping[str, Any]) -> str:
     return f"must be {kind}" if kind else str(error["msg"])
 
 
-def checked(owner: type[Settings], values: Mapping[str, Any]) -> Settings:
-    """Return settings with these values, converted to the types of the fields, of a dataclass of pydantic."""
-    from pydantic import ValidationError
+class Mistake(NamedTuple):
+    """A wrong value: its name (empty: of values that cannot be combined), what is wrong with it, and the value."""
 
-    try:
-        return owner(**values)
-    except ValidationError as error:
-        name, text, value = next(mistakes(error))
-        raise InputError(f"{option(name)} {value}: {text}" if name else text) from None
+    name: str
+    text: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        """Return the message of a command."""
+        return f"{option(self.name)} {self.value}: {self.text}" if self.name else self.text
 
 
-def mistakes(error: "ValidationError") -> Iterator[tuple[str, str, Any]]:
-    """Yield name, message and value of every wrong value; the name is empty for values that cannot be combined."""
-    for wrong in error.errors():
-        yield str(wrong["loc"][0]) if wrong["loc"] else "", message(wrong), wrong["input"]
+def checked(owner: type, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Mistake]]:
+    """Return values with the types of the fields of a dataclass, and those values that are unknown or refused.
+
+    Strings may be the text of numbers, because Snakemake leaves numbers inside maps of ``--config`` as text.
+    """
+    declared, accepted, mistakes = fields_of(owner), {}, []
+    for name, value in values.items():
+        if name not in declared:
+            mistakes.append(Mistake(name, "unknown setting", value))
+            continue
+        try:
+            accepted[name] = declared[name].valid(value, text=isinstance(value, str))
+        except ValueError as error:
+            mistakes.append(Mistake(name, str(error), value))
+    return accepted, mistakes

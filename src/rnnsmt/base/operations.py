@@ -24,7 +24,7 @@ A value of type ``Printed`` is what the command prints on standard output.
 import argparse
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass
 from functools import cached_property, wraps
@@ -38,6 +38,7 @@ from rnnsmt.base.options import option
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+Item = TypeVar("Item")
 
 _on_command_line = ContextVar("_on_command_line", default=False)
 """Whether the operation is run by a command, whose messages name options."""
@@ -61,6 +62,18 @@ class Written(NamedTuple):
 
 class Printed(list[str]):
     """Lines of text that an operation returns, and its command prints."""
+
+
+class Values(list[Item]):
+    """A list that an operation returns.
+
+    Attributes:
+        figures: what it contains, by name: the last line in the log of the command.
+    """
+
+    def __init__(self, items: Iterable[Item], figures: Mapping[str, object]) -> None:
+        super().__init__(items)
+        self.figures = figures
 
 
 @dataclass(frozen=True)
@@ -195,7 +208,7 @@ def operation(version: int) -> Callable[[Callable[Parameters, Result]], Callable
                 bound.arguments.update(described.check(bound.arguments))
                 return function(*bound.args, **bound.kwargs)
             except InputError as error:
-                error.args = (_as_in_python(str(error), described.settings),)
+                error.args = (as_in_python(str(error), described.settings),)
                 raise
 
         checked.__doc__ = described.documentation()
@@ -268,11 +281,11 @@ def _as_on_command_line(text: str, settings: Mapping[str, Setting]) -> str:
     return _NAMED.sub(named, text).replace("``", "`")
 
 
-def _as_in_python(message: str, settings: Mapping[str, Setting]) -> str:
-    """Return a message with arguments in place of options."""
+def as_in_python(message: str, names: Container[str]) -> str:
+    """Return a message with arguments in place of options: those with the given names."""
 
     def named(match: re.Match[str]) -> str:
         name = match[1].replace("-", "_")
-        return name if name in settings else match.group()
+        return name if name in names else match.group()
 
     return _OPTION.sub(named, message)

@@ -4,7 +4,6 @@ Outputs are the options whose names begin with ``--output``, and those of ``OTHE
 """
 
 import argparse
-import re
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -65,21 +64,6 @@ def integer_between(least: int, most: int) -> Callable[[str], int]:
         return value
 
     return integer
-
-
-def k_of_n(text: str) -> tuple[int, int]:
-    """Parse ``K/N``, or ``K-of-N`` as Snakemake's scattergather writes it, as the type of an option: K from 1 to N."""
-    match = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
-    number, shards = map(int, match.groups()) if match else (0, 0)
-    if not 1 <= number <= shards:
-        raise argparse.ArgumentTypeError(f"{text}: must be K/N with K from 1 to N, for example 2/8")
-    return number, shards
-
-
-def bounds_of_shard(shard: tuple[int, int], total: int) -> tuple[int, int]:
-    """Return the range of items (first and end, 0-based) of shard K of N, if ``total`` items are split evenly."""
-    number, shards = shard
-    return total * (number - 1) // shards, total * number // shards
 
 
 def pruning_mistake(thresholds: Sequence[int], order: int) -> str | None:

@@ -13,6 +13,7 @@ job with other settings replaces the checkpoint. The checkpoint of an interrupte
 import fcntl
 import signal
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +32,7 @@ class Stop:
 
     A second signal ends the process at once. The time limit is in seconds from the creation of the object; the process
     must stop 300 s before it, or 0.1 of it if that is shorter. Outside the ``with`` block, signals are handled as
-    before.
+    before; so they are inside in other threads than the main thread, which alone can set handlers.
     """
 
     def __init__(self, time_limit: float | None) -> None:
@@ -41,7 +42,8 @@ class Stop:
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> "Stop":
-        for number in (signal.SIGTERM, signal.SIGINT):
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        for number in (signal.SIGTERM, signal.SIGINT) if in_main_thread else ():
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._remember)
         return self

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.key_table import find_slot
 from rnnsmt.bleu.multi_bleu import SIZE, BleuScore, bleu_of, log_precision_and_penalty, tokens
 
 
@@ -123,21 +124,10 @@ def sentence_bleu(statistics: NDArray[np.integer]) -> NDArray[np.float64]:
     return np.where(counts[:, 0] > 0, bleu, 0.0)
 
 
-@kernel()
-def _slot(keys, node, word):
-    """Return the slot of the edge ``(node, word)`` in a hash table of int64 keys, and its key.
-
-    Open addressing with linear probing; the number of slots is a power of two; -1 marks a free slot. ``word`` must not
-    be negative.
-    """
-    key = (np.int64(node) << 32) | np.int64(word)
-    mask = keys.size - 1
-    # multiplicative hashing by 2^64 / golden ratio (as int64); the low bits of the product, which depend on few
-    # bits of the key, are discarded
-    slot = (key * np.int64(-7046029254386353131) >> 20) & mask
-    while keys[slot] != -1 and keys[slot] != key:
-        slot = (slot + 1) & mask
-    return slot, key
+@kernel(**INNER)
+def _edge(node, word):
+    """Return the key of the edge ``(node, word)`` in the hash table of a trie; ``word`` must not be negative."""
+    return (np.int64(node) << 32) | np.int64(word)
 
 
 @kernel()
@@ -152,8 +142,9 @@ def _reference_trie(references, offsets, first, last):
         first, last: range of the references.
 
     Returns:
-        ``(keys, children, limit)``: keys of the edges in a hash table (int64, see ``_slot``), node at the end of each
-        edge (int32, same slots), and the maximum count of each n-gram in a single reference (int32 ``[nodes]``).
+        ``(keys, children, limit)``: keys of the edges in a hash table (int64 [power of two], -1 marks a free slot),
+        node at the end of each edge (int32, same slots), and the maximum count of each n-gram in a single reference
+        (int32 ``[nodes]``).
     """
     size = 16  # at most 4 n-grams begin at a word: the table is at most a quarter full, and nodes fit below ``size``
     while size < 16 * (offsets[last] - offsets[first] + 1):
@@ -169,7 +160,8 @@ def _reference_trie(references, offsets, first, last):
         for i in range(start, end):
             node = 0
             for j in range(i, min(i + 4, end)):
-                slot, key = _slot(keys, node, references[j])
+                key = _edge(node, references[j])
+                slot = find_slot(keys, key, -1)
                 if keys[slot] == -1:
                     keys[slot] = key
                     children[slot] = nodes
@@ -197,7 +189,7 @@ def _count_matches(words, keys, children, limit, used, out):
         for j in range(i, min(i + 4, words.size)):
             if words[j] < 0:
                 break
-            slot, _ = _slot(keys, node, words[j])
+            slot = find_slot(keys, _edge(node, words[j]), -1)
             if keys[slot] == -1:
                 break
             node = children[slot]

@@ -23,6 +23,16 @@ LM = "lm.arpa.gz"
 
 PHRASE_TABLE = "phrase-table.gz"
 
+SELECTION_MODELS = (
+    "in-domain.arpa.gz",
+    "general.arpa.gz",
+    "general2.arpa.gz",
+    "general.gz",
+    "held-out.gz",
+    "models.json",
+)
+"""Files of the language models that score the lines of one language, and of the text that they were not trained on."""
+
 REORDERING_TABLE = "reordering-table.wbe-msd-bidirectional-fe.gz"
 
 
@@ -107,6 +117,41 @@ class Texts:
         if self._is_tokenized or all(self.corpora[corpus].reference for corpus in of_set):
             return self.set_text("raw", name, self.target)
         return f"results/corpus/detokenized/{name}.{self.target}.gz"
+
+    def prepared(self) -> list[str]:
+        """Return the outputs of preprocessing: downloads, the texts of all corpora and sets, reports, truecasers."""
+        files = ["results/corpus/overlap.json"]
+        for name, corpus in self.corpora.items():
+            files += [*corpus.downloads, *corpus.members, f"results/corpus/tokenized/{name}.report.json"]
+            sides = [self.target] if name in self.mono else [self.source, self.target]
+            files += [self.text("tokenized", name, lang) for lang in sides]
+            files += [corpus.source, corpus.target] if corpus.separated else []  # type: ignore[list-item]
+            read = [self.source] if name in self.test else sides
+            files += [self.text("preprocessed", name, lang) for lang in read]
+            raw = self.text("raw", name, self.target)
+            if name in (*self.dev, *self.test) and self.plain_reference("dev" if name in self.dev else name) in (
+                raw,
+                self.set_text("raw", "dev", self.target),
+            ):
+                files += [raw, f"results/corpus/raw/{name}.report.json"]
+        if self._preprocessed == "truecased":
+            files += [f"results/corpus/truecaser.{lang}" for lang in (self.source, self.target)]
+        files += [self.set_text("preprocessed", "dev", lang) for lang in (self.source, self.target)]
+        for name in self.sets:
+            files += [self.set_text("tokenized", name, self.target), self.plain_reference(name)]
+        return list(dict.fromkeys(files))
+
+    def selected(self) -> list[str]:
+        """Return the outputs of data selection, and the training text of the alignment."""
+        files = [self.training_text(lang) for lang in (self.source, self.target)]
+        for kind, sides in self.sides.items():
+            if self.scored(kind):
+                directory = f"results/selection/{kind}"
+                files += [f"{directory}/models.{lang}/{name}" for lang in sides for name in SELECTION_MODELS]
+                files += [f"{directory}/scores/{name}.tsv.gz" for name in self.scored(kind)]
+                files += [self.selected_text(kind, name, lang) for name in self.pools[kind] for lang in sides]
+                files += [f"{directory}/selected.json", f"{directory}/curve.tsv"]
+        return files
 
     def in_domain_texts(self, lang: str) -> list[str]:
         """Return the in-domain text of one language; monolingual corpora have a target side only."""

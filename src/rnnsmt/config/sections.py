@@ -29,9 +29,30 @@ Program = Literal["rnnsmt", "moses"]
 Aligner = Literal["fast_align", "hmm", "model4"]
 """In order of increasing quality."""
 
-Symmetrization = Literal["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"]
+Symmetrization = Annotated[
+    Literal["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"],
+    Field(description="symmetrisation heuristic"),
+]
 
 Smoothing = Literal["none", "kneser-ney"]
+
+PhraseLength = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=8,  # the links of a phrase pair are stored in 64 bits
+        description="maximum number of words of a phrase",
+    ),
+]
+
+PhraseSmoothing = Annotated[
+    Smoothing,
+    auto(
+        "smoothing of the phrase probabilities; none: relative frequencies, as in Moses and in the paper; "
+        "kneser-ney: Foster et al. (2006)",
+        demo="none",
+    ),
+]
 
 
 @section
@@ -42,11 +63,19 @@ class Languages:
     target: Annotated[str, Field(description="target language")]
 
 
+DemoScale = Annotated[float, Field(ge=0.01, le=1, description="fraction of the training lines of the demo corpus")]
+
+
 @section
 class Demo:
     """The demo corpus. It is created if the files of a corpus are in ``results/demo``."""
 
-    scale: Annotated[float, Field(ge=0.01, le=1, description="fraction of the training lines of the demo corpus")] = 1.0
+    scale: DemoScale = 1.0
+
+
+SentenceLength = Annotated[
+    int, Field(ge=1, description="maximum number of words of a sentence; longer training pairs are rejected")
+]
 
 
 @section
@@ -58,9 +87,7 @@ class Preprocessing:
     escape: Annotated[bool, Field(description="escape Moses' special characters: &apos; &quot; &#124; ...")] = True
     lowercase: Annotated[bool, Field(description="lowercase all text")] = False
     truecase: Annotated[bool, Field(description="truecase with the Moses method")] = True
-    max_length: Annotated[
-        int, Field(ge=1, description="maximum number of words of a sentence; longer training pairs are rejected")
-    ] = 80
+    max_length: SentenceLength = 80
     max_ratio: Annotated[
         float,
         Field(
@@ -118,10 +145,7 @@ class Alignment:
             description="aligners; phrases are extracted from the alignments of all aligners, and the counts are added",
         ),
     ] = field(default_factory=lambda: ["model4", "fast_align"])
-    symmetrization: Annotated[
-        Symmetrization,
-        Field(description="symmetrisation heuristic"),
-    ] = "grow-diag-final-and"
+    symmetrization: Symmetrization = "grow-diag-final-and"
     external: Annotated[
         str | None,
         Field(description="file with an alignment by another program in Pharaoh format, used instead of the aligners"),
@@ -132,22 +156,8 @@ class Alignment:
 class Phrases:
     """Phrase extraction."""
 
-    max_length: Annotated[
-        int,
-        Field(
-            ge=1,
-            le=8,  # the links of a phrase pair are stored in 64 bits
-            description="maximum number of words of a phrase",
-        ),
-    ] = 7
-    smoothing: Annotated[
-        Smoothing,
-        auto(
-            "smoothing of the phrase probabilities; none: relative frequencies, as in Moses and in the paper; "
-            "kneser-ney: Foster et al. (2006)",
-            demo="none",
-        ),
-    ] = "kneser-ney"
+    max_length: PhraseLength = 7
+    smoothing: PhraseSmoothing = "kneser-ney"
 
 
 Order = Annotated[int, Field(ge=2, le=10, description="order of the n-grams")]
@@ -234,6 +244,9 @@ class Nnjm:
     unknown: Unknown = "word"
 
 
+Beam = Annotated[int, Field(ge=1, description="beam size")]
+
+
 @section
 class Lstms:
     """LSTM encoder-decoders that translate sentences (Sutskever et al. 2014), trained if a system uses them."""
@@ -245,7 +258,7 @@ class Lstms:
     ] = field(default_factory=lambda: {"lstm": {}, "lstm_forward": {"source_order": "forward"}})
     source_vocab_size: VocabSize = 15_000
     target_vocab_size: VocabSize = 15_000
-    beam: Annotated[int, Field(ge=1, description="beam size")] = 12
+    beam: Beam = 12
     nbest: Annotated[int, auto("length of the n-best lists to rescore", demo=100, ge=2)] = 1000
     sentences: Annotated[
         str | None,

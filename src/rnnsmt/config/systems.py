@@ -57,6 +57,8 @@ class Systems:
         lstms_alone: systems of LSTMs that translate alone.
         tuned_on_lists: those of ``rescored`` whose weights are tuned.
         compared: phrase-based systems of the table.
+        tuned: systems of the table with weights: ``compared`` and those of ``rescored``.
+        columns_used: features of the table that are columns of the phrase table.
         networks: networks of the features in the table: of columns first, then of the search, then of lists only.
     """
 
@@ -74,6 +76,8 @@ class Systems:
         used = {name for system in config["compare"] for name in self.features(system)}
         trained = [feature for name, feature in BY_NAME.items() if name in used and feature.network]
         networks = [feature.network for feature in sorted(trained, key=lambda feature: feature.in_search)]
+        self.columns_used = self.columns(name for name in BY_NAME if name in used)
+        self.tuned = [*self.compared, *(name for name in self.rescored if name in config["compare"])]
         on_lists = [CSLM.network] if any(map(self.has_cslm_on_lists, config["compare"])) else []
         self.networks = list(dict.fromkeys([*networks, *on_lists]))
 
@@ -84,7 +88,7 @@ class Systems:
         added = features_of(self.config, system)
         return [name for name in BY_NAME if name in added]
 
-    def columns(self, features: Collection[str]) -> list[str]:
+    def columns(self, features: Iterable[str]) -> list[str]:
         """Return those features that are columns of the phrase table."""
         return [name for name in features if not BY_NAME[name].in_search]
 
@@ -278,6 +282,17 @@ class Systems:
         lstm, size = self.ensemble(system)
         directory = RUN.format(system=self.rescored_by(system), run=run)
         return f"{directory}/{name}.{lstm}.{size}.nbest.gz"
+
+    def list_files(self, system: str, sets: Iterable[str]) -> list[str]:
+        """Return the n-best lists of a system that rescores another one, for every run, and its ini before tuning."""
+        files = []
+        for run in self.runs:
+            directory = RUN.format(system=self.rescored_by(system), run=run)
+            files += [f"{directory}/{name}.nbest.gz" for name in sets]
+            files += [self.rescored_lists(system, run, name) for name in sets]
+            if system in self.tuned_on_lists:
+                files.append(f"{RUN.format(system=system, run=run)}/untuned.ini")
+        return files
 
     def has_cslm_on_lists(self, system: str) -> bool:
         """Return whether a system rescores the lists of another one by the CSLM."""

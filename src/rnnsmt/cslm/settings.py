@@ -16,9 +16,11 @@ size are not published: Adam at a constant rate, minibatches large enough for a 
 of its 1,500 classes can be summed.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, Order, Size, network_sizes, settings
+from rnnsmt.config.declaration import section
+from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, Order, Size, network_sizes
 
 
 @network_sizes
@@ -55,9 +57,13 @@ class CslmSizes(FeedForwardSizes):
         return "relu"
 
 
-@settings
+@section
 class CslmSettings(FeedForwardSettings):
     """Settings of a training run on text; the defaults are those of the paper."""
+
+    @classmethod
+    def presets(cls) -> "Mapping[str, CslmSettings]":
+        return PRESETS
 
     def sizes(self, *vocabularies: int) -> CslmSizes:
         """Return the sizes of the network for this number of classes."""

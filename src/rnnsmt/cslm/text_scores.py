@@ -60,9 +60,25 @@ def _ngrams(scorer: NGramScorer, sentences: list[list[str]]) -> ContextsAndWords
     return sentence_ngrams([scorer.ids(words) for words in sentences], scorer.order - 1, scorer.end)
 
 
+class PerplexityReport(dict[str, Any]):
+    """The perplexity of a text: numbers of sentences and words, and a map for every model."""
+
+    @property
+    def figures(self) -> dict[str, object]:
+        """Return the numbers and perplexities, by name."""
+        stats: dict[str, object] = {"sentences": self["sentences"], "words": self["words"], "OOV": self["oov"]}
+        for name, entry in self.items():
+            if isinstance(entry, dict) and "perplexity" in entry:
+                stats |= {
+                    f"{name} perplexity": entry["perplexity"],
+                    f"{name} without OOV": entry["perplexity_without_oov"],
+                }
+        return stats
+
+
 def perplexity_report(
     model: str | Path, inputs: list[str], lm: str | Path | None, device: str, threads: int
-) -> dict[str, Any]:
+) -> PerplexityReport:
     """Compute the report of ``cslm perplexity``."""
     scorer = NGramScorer(model, device, threads, normalize=True)
     lines = [split(line) for path in inputs for line in read_lines(path)]
@@ -89,7 +105,7 @@ def network_report(
     scorer: NGramScorer,
     bare: Callable[[], NGramScorer],
     ngrams: Callable[[], Iterator[ContextsAndWords]],
-) -> tuple[dict[str, Any], NDArray[np.float64], NDArray[np.bool_]]:
+) -> tuple[PerplexityReport, NDArray[np.float64], NDArray[np.bool_]]:
     """Compute the perplexity of a text under a network, with the exact softmax.
 
     Args:
@@ -104,14 +120,16 @@ def network_report(
     log_p, words = ngram_scores(scorer, ngrams())
     known = words != scorer.unknown
     sentences, oov = int(np.count_nonzero(words == scorer.end)), int(np.count_nonzero(~known))
-    report: dict[str, Any] = {
-        "sentences": sentences,
-        "words": len(words) - sentences,
-        "oov": oov,
-        "oov_rate": oov / max(len(words) - sentences, 1),
-        "order": scorer.order,
-        name: perplexities(log_p, known),
-    }
+    report = PerplexityReport(
+        {
+            "sentences": sentences,
+            "words": len(words) - sentences,
+            "oov": oov,
+            "oov_rate": oov / max(len(words) - sentences, 1),
+            "order": scorer.order,
+            name: perplexities(log_p, known),
+        }
+    )
     if scorer.self_normalised:
         log_sums = ngram_scores(bare(), ngrams())[0] - log_p
         report["ln Z"] = {"mean": float(log_sums.mean()), "sd": float(log_sums.std())}
@@ -134,15 +152,6 @@ def perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[s
         "perplexity": perplexity_of(log_p.mean()),
         "perplexity_without_oov": perplexity_of(log_p[known].mean()),
     }
-
-
-def report_statistics(report: dict[str, Any]) -> dict[str, object]:
-    """Return the statistics of the command that wrote a report: its numbers and perplexities."""
-    stats: dict[str, object] = {"sentences": report["sentences"], "words": report["words"], "OOV": report["oov"]}
-    for name, entry in report.items():
-        if isinstance(entry, dict) and "perplexity" in entry:
-            stats |= {f"{name} perplexity": entry["perplexity"], f"{name} without OOV": entry["perplexity_without_oov"]}
-    return stats
 
 
 def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]) -> NDArray[np.float64]:

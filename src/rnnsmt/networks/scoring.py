@@ -1,4 +1,4 @@
-"""Files with scores of a network: ln p of every line of a text, and ln p as a feature of n-best lists."""
+"""Scores of a network, ln p of whole translations, as a feature of n-best lists."""
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,17 +13,6 @@ from rnnsmt.moses.nbest import lines_without, text_of, with_feature
 
 LINES = 20_000
 """Number of lines of n-best lists that are read together; a sentence is not split."""
-
-
-def write_scores(path: str, scores: Iterable[float]) -> dict[str, object]:
-    """Write one score per line with six decimals, atomically; return the statistics of the stage."""
-    number, total = 0, 0.0
-    with atomic_text(path) as out:
-        for score in scores:
-            out.write(f"{score:.6f}\n")
-            number += 1
-            total += score
-    return {"lines": number, "mean score": total / max(number, 1)}
 
 
 def scored_alike(

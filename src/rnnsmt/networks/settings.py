@@ -1,14 +1,16 @@
-"""Base classes of the sizes of the networks and of their training settings; does not import torch."""
+"""Sizes of the networks, their training settings, and the options of these; does not import torch or pydantic."""
 
+import argparse
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, dataclass_transform
 
-from pydantic import ConfigDict
-from pydantic.dataclasses import dataclass
-
-from rnnsmt.base.fields import Field
-from rnnsmt.base.options import option
+from rnnsmt.base.fields import Field, Mistake, add_option, checked, fields_of
+from rnnsmt.base.io import InputError
+from rnnsmt.base.operations import as_in_python
+from rnnsmt.base.options import check_choice, option
+from rnnsmt.config.declaration import section
 
 Size = Annotated[int, Field(gt=0)]
 Order = Annotated[int, Field(ge=2)]
@@ -18,8 +20,9 @@ Class = TypeVar("Class")
 
 @dataclass_transform(frozen_default=True)
 def network_sizes(cls: type[Class]) -> type[Class]:
-    """Make a frozen dataclass of the sizes of a network, whose types and bounds are checked: model files have them."""
-    return dataclass(frozen=True, config=ConfigDict(extra="forbid", strict=True))(cls)  # type: ignore[return-value]
+    """Make a frozen dataclass of the sizes of a network; types and bounds of those in a model file are checked."""
+    cls.__pydantic_config__ = {"extra": "forbid", "strict": True}  # type: ignore[attr-defined]
+    return dataclass(frozen=True)(cls)
 
 
 class NetworkSizes(ABC):
@@ -36,6 +39,16 @@ class NetworkSizes(ABC):
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, as written to model files."""
         return dict(vars(self))
+
+    def __str__(self) -> str:
+        """Return a table: the sizes, then one line for every group of parameters, with the sum of every part."""
+        lines = [f"{name.replace('_', ' '):20} {value}" for name, value in self.as_dict().items()]
+        lines.append("")
+        for group, symbols in self.parameters().items():
+            lines.append(f"{group:30} {sum(symbols.values()):>12,}")
+            lines += [f"    {symbol:26} {number:>12,}" for symbol, number in symbols.items()]
+        lines.append(f"{'all parameters':30} {self.count():>12,}")
+        return "\n".join(lines)
 
 
 class FeedForwardSizes(NetworkSizes):
@@ -127,17 +140,11 @@ Keep = Annotated[
 ]
 
 
-@dataclass_transform(frozen_default=True)
-def settings(cls: type[Class]) -> type[Class]:
-    """Make a frozen dataclass of settings, whose values are checked when it is created."""
-    return dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))(cls)  # type: ignore[return-value]
-
-
 class TrainingSettings(ABC):
     """All settings of a training run except its data and seed; subclasses are frozen dataclasses with defaults.
 
     A subclass declares all fields with their defaults: those that all networks have, with the types above, and its own.
-    The help text of a field is that of its option.
+    The help text of a field is that of its option. A wrong value raises ``InputError``.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -154,24 +161,58 @@ class TrainingSettings(ABC):
     precision: str
 
     @classmethod
+    @abstractmethod
+    def presets(cls) -> Mapping[str, Self]:
+        """Return the presets by name."""
+
+    @classmethod
+    def preset(cls, name: str, **overrides: Any) -> Self:
+        """Return the settings of a preset, with other values for some of them: ``preset("demo", epochs=2)``.
+
+        Settings of the preset that cannot be combined with the given values are set to 0.
+
+        Raises:
+            InputError: the preset or a setting is unknown, a value is out of range, or values cannot be combined.
+        """
+        check_choice("preset", name, cls.presets())
+        return cls(**cls._accepted(cls.presets()[name].values_with(overrides)))
+
+    def values_with(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values with overrides, unchecked; others that cannot be combined with the given ones are 0."""
+        values = vars(self) | dict(overrides)
+        return values | {name: 0 for name in self.incompatible(values) if name not in overrides}
+
+    @classmethod
+    def checked(cls, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Mistake]]:
+        """Return values of all settings with the types of the settings, and the mistakes."""
+        accepted, mistakes = checked(cls, values)
+        return accepted, mistakes or [Mistake("", text) for text in cls.conflicts(accepted)]
+
+    @classmethod
+    def conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:
+        """Yield a message, which names options, for values that cannot be combined."""
+        if values["weight_decay"] and values["optimiser"] != "adam":
+            yield f"--weight-decay {values['weight_decay']}: requires --optimiser adam"
+        for name, other in cls.incompatible(values).items():
+            if values[name]:
+                yield f"{option(name)} {values[name]}: cannot be combined with {other}; set it to 0"
+
+    @classmethod
     def incompatible(cls, values: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the settings that must be 0 given the values of the others: name -> option that requires it."""
         return {}
 
-    def check(self) -> None:
-        """Check that the values can be combined.
-
-        Raises:
-            ValueError: they cannot; the message names the option.
-        """
-        if self.weight_decay and self.optimiser != "adam":
-            raise ValueError(f"--weight-decay {self.weight_decay}: requires --optimiser adam")
-        for name, other in self.incompatible(vars(self)).items():
-            if getattr(self, name):
-                raise ValueError(f"{option(name)} {getattr(self, name)}: cannot be combined with {other}; set it to 0")
+    @classmethod
+    def _accepted(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return values of all settings with the types of the settings; messages name the arguments of ``preset``."""
+        accepted, mistakes = cls.checked(values)
+        for mistake in mistakes:
+            raise InputError(as_in_python(str(mistake), {*values, mistake.name}))
+        return accepted
 
     def __post_init__(self) -> None:
-        self.check()
+        """Check and convert the values."""
+        vars(self).update(self._accepted(vars(self)))
 
     @abstractmethod
     def sizes(self, *vocabularies: int) -> NetworkSizes:
@@ -182,7 +223,10 @@ class TrainingSettings(ABC):
         return dict(vars(self))
 
 
-@settings
+SomeSettings = TypeVar("SomeSettings", bound=TrainingSettings)
+
+
+@section
 class FeedForwardSettings(TrainingSettings):
     """Settings of training on the n-grams of a text, with an evaluation after every epoch and early stopping.
 
@@ -264,3 +308,46 @@ class FeedForwardSettings(TrainingSettings):
     def held_out_of(self, ngrams: int) -> int:
         """Return how many of ``ngrams`` n-grams are used for validation."""
         return min(max(round(ngrams * self.held_out), self.held_out_least), ngrams // 10)
+
+
+@dataclass(frozen=True)
+class Presets(Generic[SomeSettings]):
+    """The options of the settings of a network: ``--preset``, and one for every setting that overrides the preset.
+
+    Attributes:
+        presets: the presets by name.
+        default: the name of the default preset.
+    """
+
+    presets: Mapping[str, SomeSettings]
+    default: str
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options; the help text of a setting ends with its values in all presets."""
+        parser.add_argument(
+            "--preset",
+            choices=tuple(self.presets),
+            default=self.default,
+            help="preset of network sizes and training settings",
+        )
+        group = parser.add_argument_group("override preset settings")
+        for name, setting in fields_of(type(self.presets[self.default])).items():
+            text = f"{setting.field.description} ({self._values(name)})".replace("%", "%%")
+            add_option(group, name, setting, default=argparse.SUPPRESS, help=text)
+
+    def _values(self, name: str) -> str:
+        """Return the value of a setting in every preset, for its help text."""
+        values = {preset: getattr(settings, name) for preset, settings in self.presets.items()}
+        texts = {preset: f"{value:g}" if isinstance(value, float) else str(value) for preset, value in values.items()}
+        if len(set(texts.values())) == 1:
+            return f"all presets: {next(iter(texts.values()))}"
+        return ", ".join(f"{preset} {text}" for preset, text in texts.items())
+
+    def value(self, namespace: argparse.Namespace) -> SomeSettings:
+        """Return the settings of the preset, with the values of the options that were given."""
+        preset = self.presets[namespace.preset]
+        owner = type(preset)
+        values = preset.values_with({name: value for name, value in vars(namespace).items() if name in vars(preset)})
+        for mistake in owner.checked(values)[1]:
+            raise InputError(str(mistake))
+        return owner(**values)

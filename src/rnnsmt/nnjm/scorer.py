@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.io import InputError
 from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores
 from rnnsmt.cslm.text import Ids
-from rnnsmt.cslm.text_scores import ContextsAndWords, network_report, ngram_scores, perplexities
+from rnnsmt.cslm.text_scores import ContextsAndWords, PerplexityReport, network_report, ngram_scores, perplexities
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.data import NULL, UNK
 from rnnsmt.networks.feed_forward import TrainedNetwork
@@ -105,7 +105,7 @@ class JointScorer(NGramScorer):
 
 def perplexity_report(
     model: str | Path, directory: str | Path, cslm: str | Path | None, device: str, threads: int
-) -> dict[str, Any]:
+) -> PerplexityReport:
     """Compute the report of ``nnjm perplexity``."""
     examples, scorer = Examples.open(directory), JointScorer(model, device, threads, normalize=True)
     for side, of_model, of_text in (

@@ -8,11 +8,13 @@ worse; here, the optimiser is Adam with a constant rate, as in the preset of the
 (``rnnsmt.cslm.settings``).
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Literal
 
 from rnnsmt.base.fields import Field
-from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, Order, Size, network_sizes, settings
+from rnnsmt.config.declaration import section
+from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, Order, Size, network_sizes
 
 Activation = Literal["relu", "tanh"]
 
@@ -62,7 +64,7 @@ class JointSizes(FeedForwardSizes):
         return sum(map(len, self.ranges)) * self.hidden_1 * 4
 
 
-@settings
+@section
 class JointSettings(FeedForwardSettings):
     """Settings of training on a bitext with links."""
 
@@ -70,6 +72,10 @@ class JointSettings(FeedForwardSettings):
         int, Field(ge=0, description="number of source words on each side of the affiliated source word")
     ] = 5
     activation: Annotated[Activation, Field(description="activation function of the hidden layers")] = "tanh"
+
+    @classmethod
+    def presets(cls) -> "Mapping[str, JointSettings]":
+        return PRESETS
 
     def sizes(self, *vocabularies: int) -> JointSizes:
         """Return the sizes of the network for these numbers of target classes and source ids."""

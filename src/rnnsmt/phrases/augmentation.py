@@ -77,7 +77,7 @@ class ScoreColumn:
 
 
 def augment_table(
-    table: str, columns: list[Sequence[str]], output: str, threads: int = 1, kept_lines: str | None = None
+    table: str, columns: Sequence[Sequence[str]], output: str, threads: int = 1, kept_lines: str | None = None
 ) -> dict[str, object]:
     """Write the table with an additional column of probabilities for each of ``columns``.
 
@@ -133,7 +133,7 @@ def augment_table(
 
 def augment_model(
     path: str,
-    columns: list[Sequence[str]],
+    columns: Sequence[Sequence[str]],
     output: str,
     output_ini: str,
     threads: int = 1,

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -93,7 +94,7 @@ def _ranks(words: list[bytes]) -> NDArray[np.int64]:
     return ranks
 
 
-def write_lexical_tables(counts: LexicalCounts, e2f: str, f2e: str) -> None:
+def write_lexical_tables(counts: LexicalCounts, e2f: str | Path, f2e: str | Path) -> None:
     """Write both tables; lines are ``word given-word probability``.
 
     Args:

@@ -1,12 +1,10 @@
 """Phrase table and lexicalised reordering table from an extract file, batch by batch."""
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rnnsmt.base.io import InputError
 from rnnsmt.base.kernels.decorator import UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_integer, put_number
 from rnnsmt.base.parallel import Writer, atomic_blocks
@@ -100,8 +98,6 @@ def write_reordering_table(
     Returns:
         The statistics of the stage.
     """
-    if not (smoothing > 0.0 and math.isfinite(smoothing)):
-        raise InputError(f"--smoothing {smoothing}: must be a positive number")
     file = ExtractFile(extract, threads, memory_mb)
     sides, alignments = file.sides(), file.smoothing.alignments
     meter = Meter("writing", file.rows, "rows")

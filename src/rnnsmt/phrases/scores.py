@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.numbers import mix
+from rnnsmt.base.kernels.key_table import find_slot
 from rnnsmt.phrases.packing import SortedPairs, unpack
 
 if TYPE_CHECKING:
@@ -253,26 +253,16 @@ def hash_lexicon(
 def _fill(lexicon: Any, keys: Any, probabilities: Any) -> None:
     """Insert entries into an empty hash table."""
     for n in range(len(keys)):
-        slot = _slot(lexicon.keys, keys[n])
+        slot = find_slot(lexicon.keys, keys[n], -1)
         if lexicon.keys[slot] < 0:
             lexicon.keys[slot] = keys[n]
             lexicon.probabilities[slot] = probabilities[n]
 
 
 @kernel(**INNER)
-def _slot(keys: Any, key: int) -> int:
-    """Return the slot of a key, or the free slot in which to insert it."""
-    mask = keys.shape[0] - 1
-    slot = np.int64(mix(np.uint64(key))) & mask
-    while keys[slot] != key and keys[slot] >= 0:
-        slot = (slot + 1) & mask
-    return slot
-
-
-@kernel(**INNER)
 def _look_up(lexicon: Any, word: int, given: int) -> float:
     """Return p(word | given), or -1 if the pair is not in the table; arguments are word codes."""
-    slot = _slot(lexicon.keys, given << 32 | word)
+    slot = find_slot(lexicon.keys, given << 32 | word, -1)
     return lexicon.probabilities[slot] if lexicon.keys[slot] >= 0 else -1.0
 
 

@@ -3,12 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
-from rnnsmt.base.fields import fields_of, mistakes
+from rnnsmt.base.fields import fields_of
 from rnnsmt.config.messages import hint
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
-from rnnsmt.networks.options import values_with
 from rnnsmt.networks.settings import TrainingSettings
 from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
@@ -46,8 +43,5 @@ def _mistakes(preset: TrainingSettings, overrides: Mapping[str, Any]) -> Iterato
         if key not in known:
             yield f": unknown key {key}; {hint(key, known)}"
     valid = {key: value for key, value in overrides.items() if key in known}
-    try:
-        type(preset)(**values_with(preset, valid))
-    except ValidationError as error:
-        for key, text, value in mistakes(error):
-            yield f".{key}: {text}, not {value!r}" if key else f": {text}"
+    for key, text, value in preset.checked(preset.values_with(valid))[1]:
+        yield f".{key}: {text}, not {value!r}" if key else f": {text}"

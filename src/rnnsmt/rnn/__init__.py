@@ -1,1 +1,6 @@
-"""The RNN Encoder-Decoder of Cho et al. (2014): model, data, training, scoring, sampling."""
+"""RNN Encoder-Decoder on phrase pairs (Cho et al. 2014): training, scores of phrase pairs, generation of phrases."""
+
+from rnnsmt.rnn.operations import prepare, score, shortlist, train, translate
+from rnnsmt.rnn.settings import RnnSettings
+
+__all__ = ["RnnSettings", "prepare", "score", "shortlist", "train", "translate"]

@@ -29,6 +29,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal, get_args
 
 from rnnsmt.base.fields import Field
+from rnnsmt.config.declaration import section
 from rnnsmt.networks.settings import (
     Batch,
     Clip,
@@ -45,7 +46,6 @@ from rnnsmt.networks.settings import (
     Warmup,
     WeightDecay,
     network_sizes,
-    settings,
 )
 
 Variant = Literal["paper", "supplementary"]
@@ -101,7 +101,7 @@ class RnnSizes(NetworkSizes):
         }
 
 
-@settings
+@section
 class RnnSettings(TrainingSettings):
     """The settings of a training run on phrase pairs; the defaults are those of the paper.
 
@@ -167,6 +167,10 @@ class RnnSettings(TrainingSettings):
         if values["variant"] != "supplementary":
             return {}
         return dict.fromkeys(("dropout", "sampled_classes"), "--variant supplementary")
+
+    @classmethod
+    def presets(cls) -> "Mapping[str, RnnSettings]":
+        return PRESETS
 
     def sizes(self, *vocabularies: int) -> RnnSizes:
         """Return the sizes of the network for these numbers of source and target classes."""

@@ -47,7 +47,7 @@ class Increment:
 
 
 def write_increments(
-    texts: Iterable[tuple[Path, npt.NDArray[np.uint8]]], number: int, held_out: Sequence[str], directory: Path
+    texts: Iterable[tuple[str | Path, npt.NDArray[np.uint8]]], number: int, held_out: Sequence[str], directory: Path
 ) -> list[Increment]:
     """Split texts into ``number`` files by the increment of every line; lines of the increment ``number`` are omitted.
 
@@ -76,7 +76,7 @@ def write_increments(
 
 
 def curve(
-    texts: Sequence[tuple[Path, npt.NDArray[np.uint8]]],
+    texts: Sequence[tuple[str | Path, npt.NDArray[np.uint8]]],
     fractions: Sequence[float],
     held_out: Sequence[str],
     *,

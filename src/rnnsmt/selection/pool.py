@@ -4,26 +4,87 @@ Corpora without ``keep`` are ranked together, the others separately. Lines with 
 (line pairs), are ranked in their original order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.base.io import InputError, read_byte_lines, read_parallel, scratch_directory
+from rnnsmt.base.arguments import TextFiles
+from rnnsmt.base.io import InputError, read_byte_lines, read_parallel, scratch_directory, write_lines
 from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import say
+from rnnsmt.selection import PoolFiles
 from rnnsmt.selection.curve import Point, curve
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-class PoolFiles(NamedTuple):
-    """Files of a corpus: scores, None if the corpus is kept whole; one text, or two parallel texts."""
 
-    name: str
-    scores: Path | None
-    texts: list[Path]
+class LineScores:
+    """Scores of the lines of a text.
+
+    Attributes:
+        path: their file, from which they are read when they are used; None: they are in memory.
+        figures: number of lines and mean score: the last line in the log of the command.
+    """
+
+    def __init__(self, path: Path | None, figures: dict[str, object]) -> None:
+        self.path, self.figures = path, figures
+
+    @classmethod
+    def of(cls, scores: Iterable[float], output: str | Path | None) -> Self:
+        """Write scores to a file, with six decimals; without a file, keep them in memory."""
+        total = 0.0
+
+        def formatted() -> Iterator[str]:
+            nonlocal total
+            for score in scores:
+                total += score
+                yield f"{score:.6f}"
+
+        if output is not None:
+            number = write_lines(output, formatted())
+            return cls(Path(output), {"lines": number, "mean score": total / max(number, 1)})
+        values = np.array([float(text) for text in formatted()], np.float32)
+        found = cls(None, {"lines": len(values), "mean score": total / max(len(values), 1)})
+        found.values = values
+        return found
+
+    @cached_property
+    def values(self) -> npt.NDArray[np.float32]:
+        """The scores, [lines]."""
+        assert self.path is not None
+        return read_scores(self.path)
+
+
+@dataclass(frozen=True)
+class Selected:
+    """Selected lines.
+
+    Attributes:
+        path: directory of the selected text.
+        fraction: kept fraction of the lines that are ranked together; None: every corpus has ``keep``.
+        points: perplexity of the held-out text for every fraction that was compared.
+        kept: by corpus, which lines are kept, bool [lines].
+        figures: the fraction and numbers of lines: the last line in the log of the command.
+    """
+
+    path: Path
+    fraction: float | None
+    points: Sequence[Point]
+    kept: dict[str, npt.NDArray[np.bool_]]
+    figures: dict[str, object]
+
+    @property
+    def curve(self) -> "DataFrame":
+        """The points as a table: fraction, lines, words, perplexity, oov_rate."""
+        from pandas import DataFrame
+
+        return DataFrame([vars(point) for point in self.points])
 
 
 @dataclass(frozen=True)
@@ -38,7 +99,7 @@ class PoolCorpus:
     """
 
     name: str
-    texts: list[Path]
+    texts: list[str]
     scores: npt.NDArray[np.floating]
     keep: float | None
 
@@ -48,8 +109,11 @@ class PoolCorpus:
         return len(self.scores)
 
 
-def read_corpora(corpora: Sequence[PoolFiles], keep: Sequence[tuple[str, float]]) -> list[PoolCorpus]:
-    """Read the scores of corpora, with the fractions of ``keep``."""
+def read_corpora(files: TextFiles, corpora: Sequence[PoolFiles], keep: Sequence[tuple[str, float]]) -> list[PoolCorpus]:
+    """Read the scores of corpora, with the fractions of ``keep``.
+
+    files: temporary files, for texts that are lists of sentences.
+    """
     names = [corpus.name for corpus in corpora]
     fractions = dict(keep)
     for name in names:
@@ -63,13 +127,14 @@ def read_corpora(corpora: Sequence[PoolFiles], keep: Sequence[tuple[str, float]]
     for corpus in corpora:
         if corpus.scores is None and fractions.get(corpus.name) != 1.0:
             raise InputError(f"--corpus {corpus.name}: the score file - requires --keep {corpus.name}=all")
-    return [
-        PoolCorpus(corpus.name, corpus.texts, _scores_of_lines(corpus), fractions.get(corpus.name))
-        for corpus in corpora
-    ]
+    found = []
+    for corpus in corpora:
+        texts = [files.of(f"{corpus.name}.{side}", text) for side, text in enumerate(corpus.texts, 1)]
+        found.append(PoolCorpus(corpus.name, texts, _scores_of_lines(corpus, texts), fractions.get(corpus.name)))
+    return found
 
 
-def read_scores(path: Path) -> npt.NDArray[np.float32]:
+def read_scores(path: str | Path) -> npt.NDArray[np.float32]:
     """Read the scores in a file, float32 [lines]."""
     try:
         scores = np.loadtxt(read_byte_lines(path), np.float32, delimiter="\t", ndmin=1)
@@ -82,16 +147,18 @@ def read_scores(path: Path) -> npt.NDArray[np.float32]:
     return scores
 
 
-def _scores_of_lines(corpus: PoolFiles) -> npt.NDArray[np.float32]:
+def _scores_of_lines(corpus: PoolFiles, texts: Sequence[str]) -> npt.NDArray[np.float32]:
     """Read the scores of a corpus and check that its texts have the same number of lines."""
-    lines = sum(1 for _ in read_parallel(*corpus.texts))
+    lines = sum(1 for _ in read_parallel(*texts))
     if corpus.scores is None:
         return np.zeros(lines, np.float32)
-    scores = read_scores(corpus.scores)
+    if isinstance(corpus.scores, LineScores):
+        name, scores = str(corpus.scores.path or corpus.name), corpus.scores.values
+    else:
+        name, scores = str(corpus.scores), read_scores(corpus.scores)
     if len(scores) != lines:
         raise InputError(
-            f"{corpus.scores} has {len(scores)} scores, but {corpus.texts[0]} has {lines} lines; "
-            "score this text with `selection score`"
+            f"{name} has {len(scores)} scores, but {texts[0]} has {lines} lines; score this text with `selection score`"
         )
     return scores
 

@@ -11,10 +11,12 @@ kept.
 ``demo``: for the demo corpus, minutes of CPU time.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from rnnsmt.base.fields import Field
+from rnnsmt.config.declaration import section
 from rnnsmt.networks.settings import (
     Batch,
     Clip,
@@ -30,7 +32,6 @@ from rnnsmt.networks.settings import (
     Warmup,
     WeightDecay,
     network_sizes,
-    settings,
 )
 
 Layers = Annotated[int, Field(gt=0, le=100)]
@@ -69,7 +70,7 @@ class Seq2SeqSizes(NetworkSizes):
         }
 
 
-@settings
+@section
 class Seq2SeqSettings(TrainingSettings):
     """The settings of a training run on sentence pairs; the defaults are those of the paper.
 
@@ -110,11 +111,16 @@ class Seq2SeqSettings(TrainingSettings):
         ),
     ] = "float32"
 
-    def check(self) -> None:
-        """Check the settings as in the base class, and that there are held-out pairs if ``keep`` is ``best``."""
-        super().check()
-        if self.keep == "best" and not self.held_out:
-            raise ValueError("--keep best: requires held-out pairs; increase --held-out, or use --keep last")
+    @classmethod
+    def conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the messages of the base class, and one if there are no held-out pairs and ``keep`` is ``best``."""
+        yield from super().conflicts(values)
+        if values["keep"] == "best" and not values["held_out"]:
+            yield "--keep best: requires held-out pairs; increase --held-out, or use --keep last"
+
+    @classmethod
+    def presets(cls) -> "Mapping[str, Seq2SeqSettings]":
+        return PRESETS
 
     def sizes(self, *vocabularies: int) -> Seq2SeqSizes:
         """Return the sizes of the network for these numbers of source and target classes."""

@@ -2,15 +2,21 @@
 
 import lzma
 from bisect import bisect
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsmt.align import HEURISTICS
+import rnnsmt
 from rnnsmt.align.pharaoh import from_lists, to_lists
 from rnnsmt.align.symmetrization import symmetrize_links
+from rnnsmt.base.fields import described
+from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
+from rnnsmt.config.sections import Symmetrization
+
+HEURISTICS = get_args(described(Symmetrization)[0])
 
 Link = tuple[int, int]
 
@@ -180,3 +186,29 @@ def test_empty_lines_and_empty_files_pass(tmp_path):
     names = ["--forward", str(tmp_path / "nothing"), "--reverse", str(tmp_path / "nothing")]
     assert main(["align", "symmetrize", *names, "--output", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out").read_text() == ""
+
+
+def test_both_doors_write_the_same_bytes(tmp_path):
+    """Files and lists give the same links, in Python and on the command line."""
+    lists = {"forward": [FORWARD, [], [(0, 0)]], "reverse": [REVERSE, [(2, 1)], [(0, 0)]]}
+    for name, sentences in lists.items():
+        lines = (" ".join(f"{i}-{j}" for i, j in links) + "\n" for links in sentences)
+        (tmp_path / name).write_text("".join(lines))
+    names = ["--forward", str(tmp_path / "forward"), "--reverse", str(tmp_path / "reverse")]
+    options = ["--heuristic", "grow-diag", "--order", "symal", "--output", str(tmp_path / "out.gz")]
+    assert main(["align", "symmetrize", *names, *options]) == 0
+    combined = rnnsmt.align.symmetrize(**lists, heuristic="grow-diag", order="symal")
+    files = {name: tmp_path / name for name in lists}
+    written = rnnsmt.align.symmetrize(**files, output=tmp_path / "py.gz", heuristic="grow-diag", order="symal")
+    assert (tmp_path / "py.gz").read_bytes() == (tmp_path / "out.gz").read_bytes()
+    assert list(written) == combined == [[(0, 0), (1, 1), (1, 2), (2, 1)], [], [(0, 0)]]
+    assert written.figures == combined.figures == {
+        "sentences": 3, "forward links": 4, "reverse links": 6, "links": 5
+    }  # fmt: skip
+    assert rnnsmt.align.symmetrize(written, combined) == combined
+
+
+@pytest.mark.parametrize("links", [["0-0"], [[(0, -1)]], [[(0, 1, 2)]], [[(0.5, 1)]], [[0, 1]], [[(0, 10_000)]], 3])
+def test_what_are_no_links(links):
+    with pytest.raises(InputError, match=r"^forward.*must be a path,? or a list of links"):
+        rnnsmt.align.symmetrize(links, [[(0, 0)]])

@@ -7,14 +7,20 @@ import signal
 import subprocess
 import sys
 import time
+from typing import get_args
 
 import numpy as np
 import pytest
 
-from rnnsmt.align import ALIGNERS, bitext, training
+import rnnsmt
+from rnnsmt.align import bitext, training
 from rnnsmt.align import direction as direction_module
+from rnnsmt.base.io import InputError
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 from rnnsmt.cli import main
+from rnnsmt.config.sections import Aligner
+
+ALIGNERS = get_args(Aligner)
 
 
 def options(directory, *more: str) -> list[str]:
@@ -208,8 +214,29 @@ def test_truncated_gzip(tmp_path, capsys):
     assert "damaged after line" in capsys.readouterr().err
 
 
-def test_unknown_aligner(tmp_path, capsys):
-    with pytest.raises(SystemExit) as stopped:
-        words(tmp_path, b"a\n", b"x\n", "--aligner", "giza")
-    assert stopped.value.code == 2
-    assert "fast_align" in capsys.readouterr().err
+def test_both_doors_give_the_same_links(tmp_path):
+    """The command, and the function with files or lists, align equally; only the function does without an output."""
+    source, target = text(60)
+    assert words(tmp_path, source, target, "--aligner", "fast_align", "--direction", "reverse") == 0
+    lines = gzip.decompress((tmp_path / "out.gz").read_bytes()).decode().splitlines()
+    sides = [side.decode().splitlines() for side in (source, target)]
+    links = rnnsmt.align.words(*sides, aligner="fast_align", direction="reverse")
+    assert [" ".join(f"{i}-{j}" for i, j in sentence) for sentence in links] == lines
+    written = rnnsmt.align.words(
+        tmp_path / "s", tmp_path / "t", tmp_path / "py.gz", aligner="fast_align", direction="reverse",
+        checkpoint_dir=tmp_path / "checkpoint",
+    )  # fmt: skip
+    assert (tmp_path / "py.gz").read_bytes() == (tmp_path / "out.gz").read_bytes()
+    assert written == links
+    assert written.figures == {"sentences": 60, "links": sum(map(len, links))}
+
+
+def test_messages_in_python_name_the_arguments():
+    for arguments, message in (
+        ({"source": [], "target": []}, "^source is empty"),
+        ({"source": ["a", "b"]}, "^target ends after line 1, but source has more lines"),
+        ({"aligner": "giza"}, "^aligner 'giza': must be fast_align, hmm or model4"),
+        ({"time_limit": 9.0}, "^time_limit requires checkpoint_dir"),
+    ):
+        with pytest.raises(InputError, match=message):
+            rnnsmt.align.words(**{"source": ["a"], "target": ["x"], "direction": "forward", **arguments})

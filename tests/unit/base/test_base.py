@@ -174,8 +174,8 @@ def test_every_stage_has_help_and_refuses_no_options(words, capsys, tmp_path, mo
     with pytest.raises(SystemExit) as stopped:
         main([*words, "--help"])
     assert stopped.value.code == 0
-    if words[1] in ("describe", "status", "run", "settings") and words[0] != "translation":  # all have defaults
-        assert main(words) == (0 if words[1] in ("describe", "settings") else 2)
+    if words[1] in ("status", "run", "settings"):  # all have defaults
+        assert main(words) == (0 if words[1] == "settings" else 2)
         return
     with pytest.raises(SystemExit) as stopped:
         main(words)
@@ -435,7 +435,7 @@ entry()
 def test_output_to_a_closed_pipe():
     reading, writing = os.pipe()
     os.close(reading)
-    for words in (["rnn", "describe"], ["--help"]):
+    for words in (["project", "settings"], ["--help"]):
         process = stage(*words, stdout=writing, stderr=subprocess.PIPE)
         assert process.communicate()[1] == ""
         assert process.returncode in (0, 141)  # argparse ignores the closed pipe
@@ -446,8 +446,8 @@ def test_output_to_a_closed_pipe():
 def test_a_full_terminal_is_reported(monkeypatch, unbuffered):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     with Path("/dev/full").open("w") as full:
-        process = stage("rnn", "describe", stdout=full, stderr=subprocess.PIPE)
+        process = stage("project", "settings", stdout=full, stderr=subprocess.PIPE)
         error = process.communicate()[1]
     assert process.returncode == 2
-    assert error.startswith("rnnsmt rnn describe: error: a file cannot be written (No space left on device); ")
+    assert error.startswith("rnnsmt project settings: error: a file cannot be written (No space left on device); ")
     assert error.count("\n") == 1

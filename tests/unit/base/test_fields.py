@@ -1,18 +1,15 @@
 """Options made from fields: types, bounds, defaults and help texts."""
 
 import argparse
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import ConfigDict
-from pydantic.dataclasses import dataclass
 
 from rnnsmt.base.fields import Field, add_fields, checked
-from rnnsmt.base.io import InputError
 
 
-@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@dataclass(frozen=True)
 class Example:
     """Settings of the tests."""
 
@@ -21,10 +18,6 @@ class Example:
     kind: Annotated[Literal["one", "two"], Field(description="kind of the example")] = "one"
     limits: Annotated[list[int], Field(description="limit of each order")] = field(default_factory=list)
     other: Annotated[int | None, Field(ge=1, description="another number")] = None
-
-    def __post_init__(self) -> None:
-        if self.kind == "two" and self.size > 5:
-            raise ValueError("--kind two: requires --size 5 or less")
 
 
 @pytest.fixture
@@ -65,14 +58,13 @@ def test_wrong_values(
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"size": 1}, "^--size 1: must be at least 2$"),
-        ({"rate": "x"}, "^--rate x: must be a number$"),
-        ({"kind": "three"}, "^--kind three: must be one or two$"),
-        ({"sise": 3}, "^--sise 3: unknown setting$"),
-        ({"kind": "two", "size": 6}, "^--kind two: requires --size 5 or less$"),
+        ({"size": 1}, "--size 1: must be at least 2"),
+        ({"rate": "x"}, "--rate x: must be a number"),
+        ({"kind": "three"}, "--kind three: must be one or two"),
+        ({"sise": 3}, "--sise 3: unknown setting"),
     ],
 )
 def test_checked(values: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        checked(Example, values)
-    assert checked(Example, {"size": "7"}) == Example(size=7)
+    accepted, mistakes = checked(Example, values | {"other": "7"})
+    assert [str(mistake) for mistake in mistakes] == [message]
+    assert accepted == {"other": 7}

@@ -13,13 +13,14 @@ torch = pytest.importorskip("torch")
 
 from safetensors.torch import save_file  # noqa: E402
 
+import rnnsmt  # noqa: E402
 from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.model import FORMAT, load_model  # noqa: E402
 from rnnsmt.cslm.ngram_scorer import CUDA_ROWS, ROWS, CudaEngine, NGramScorer  # noqa: E402
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
 from rnnsmt.cslm.text import sentence_ngrams  # noqa: E402
-from rnnsmt.cslm.text_scores import event_scores, ngram_scores  # noqa: E402
+from rnnsmt.cslm.text_scores import event_scores, ngram_scores, sentence_scores  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
 from rnnsmt.moses.ini import CSLM_UNKNOWN  # noqa: E402
 from rnnsmt.networks.data import UNK, Vocabulary  # noqa: E402
@@ -170,31 +171,18 @@ def sentence(twin, line):
     return twin.sentence(VOCABULARY.ids(line.split()).tolist(), 4, VOCABULARY.eos)
 
 
-def test_score_a_text(files, twin, tmp_path):
+def test_scores_of_sentences(files, twin):
     lines = ["le chat dort", "", "la mer voit le chien et dort", "<s> </s>"]
-    (tmp_path / "in").write_text("".join(f"{line}\n" for line in lines))
-    command = [
-        "cslm",
-        "score",
-        "--model",
-        files / "exact.safetensors",
-        "--input",
-        tmp_path / "in",
-        "--output",
-        tmp_path / "out",
-    ]
-    assert main([str(part) for part in command]) == 0
-    found = [float(line) for line in (tmp_path / "out").read_text().split()]
+    found = list(sentence_scores(NGramScorer(files / "exact.safetensors", "cpu"), lines))
     assert found == pytest.approx([sentence(twin, line) for line in lines], abs=1e-5)
 
 
 def test_self_normalised_models_are_scored_bare_unless_told(files, tmp_path, twin):
-    (tmp_path / "in").write_text("le chat\n")
+    (tmp_path / "in").write_text("0 ||| le chat ||| LM0= 1 ||| 1\n")
     found = {}
     for normalize in ("auto", "yes", "no"):
-        command = ["cslm", "score", "--model", files / "bare.safetensors", "--input", tmp_path / "in", "--output"]
-        assert main([str(part) for part in [*command, tmp_path / "out", "--normalize", normalize]]) == 0
-        found[normalize] = float((tmp_path / "out").read_text())
+        rnnsmt.cslm.rescore(files / "bare.safetensors", tmp_path / "in", tmp_path / "out", normalize=normalize)
+        found[normalize] = float((tmp_path / "out").read_text().split("CSLM0= ")[1].split()[0])
     assert found["auto"] == found["no"]
     assert found["yes"] == pytest.approx(sentence(twin, "le chat"), abs=1e-5)
     assert found["yes"] != found["no"]
@@ -352,7 +340,7 @@ def refused(capfd, stage, *said):
         assert part in lines[0]
 
 
-@pytest.mark.parametrize("stage", ["score", "rescore", "perplexity"])
+@pytest.mark.parametrize("stage", ["rescore", "perplexity"])
 def test_bad_models(files, tmp_path, stage, capfd):
     (tmp_path / "in").write_text("0 ||| le ||| LM0= 1 ||| 1\n")
     content = (files / "exact.safetensors").read_bytes()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import rnnsmt
 from rnnsmt.cli import main
 
 TRAINING = ["in-domain.en.gz", "in-domain.fr.gz", "general.en.gz", "general.fr.gz", "mono.fr.gz"]
@@ -52,7 +53,8 @@ def test_the_text_is_that_of_the_published_results(corpus: Path) -> None:
 
 
 def test_scale_keeps_the_first_training_lines(corpus: Path, tmp_path: Path) -> None:
-    assert main(["demo", "make", "--output-dir", str(tmp_path), "--scale", "0.1"]) == 0
+    made = rnnsmt.demo.make(tmp_path, scale=0.1)
+    assert made.figures == {"in-domain": 400, "general": 1600, "mono": 2000, "dev": 400, "test": 2700}
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(TRAINING + HELD_OUT)
     for name in TRAINING:
         assert lines(tmp_path / name) == lines(corpus / name)[: TEXTS[name][0] // 10]

@@ -61,12 +61,11 @@ TRANSLATE = "translate --system NAME --input dev.en --output O1 --explain"
 
 USES = {
     "cslm": TRANSLATE.replace("NAME", "cslm"),
-    "cslm score": "cslm score --model cslm.safetensors --input dev.fr --output O1",
+    "cslm perplexity": "cslm perplexity --model cslm.safetensors --input dev.fr --output O1",
     "nnjm": TRANSLATE.replace("NAME", "nnjm"),
     "rnn": "rnn score --pairs pairs --model rnn.safetensors --output O1",
     "rnn system": "",  # ``System.score`` and ``System.embed``
     "seq2seq": "seq2seq translate --input dev.en --model seq2seq.safetensors --output O1",
-    "seq2seq score": "seq2seq score --source dev.en --target dev.fr --model seq2seq.safetensors --output O1",
     "archive": TRANSLATE.replace("NAME", "archive.tar"),
     "ids": TRAININGS["cslm"],
     "pairs": "rnn score --pairs pairs --model rnn.safetensors --output O1",

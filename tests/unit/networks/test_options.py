@@ -1,14 +1,19 @@
 """Options of the networks' commands: every training setting has a help text with the values of the presets."""
 
 import re
+import subprocess
+import sys
+from dataclasses import replace
 
 import pytest
 
 from rnnsmt.base.fields import fields_of
+from rnnsmt.base.io import InputError
 from rnnsmt.base.options import option
 from rnnsmt.cli import main
 from rnnsmt.cslm.settings import PRESETS as CSLM
 from rnnsmt.rnn.settings import PRESETS as RNN
+from rnnsmt.rnn.settings import RnnSettings
 from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ
 
 PACKAGES = {"rnn": RNN, "cslm": CSLM, "seq2seq": SEQ2SEQ}
@@ -26,9 +31,8 @@ def help_lines(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: py
 
 
 @PRESETS
-@pytest.mark.parametrize("stage", ["train", "describe"])
-def test_help_lists_the_value_of_every_preset(package, stage, presets, capsys, monkeypatch) -> None:
-    lines = help_lines(f"{package} {stage}", capsys, monkeypatch)
+def test_help_lists_the_value_of_every_preset(package, presets, capsys, monkeypatch) -> None:
+    lines = help_lines(f"{package} train", capsys, monkeypatch)
     for name, setting in fields_of(type(presets["demo"])).items():
         text = setting.field.description
         assert text and not text.endswith("."), name
@@ -53,3 +57,38 @@ def test_help_of_rnn_train(capsys, monkeypatch) -> None:
     assert lines["--updates"].endswith(" (demo 0, small 0, paper 3000000)")
     assert lines["--variant"].endswith(" (all presets: paper)")
     assert "1 % of it" in lines["--held-out"]
+
+
+def test_a_preset_with_other_values() -> None:
+    assert RnnSettings.preset("demo", epochs="2") == replace(RNN["demo"], epochs=2.0)
+    assert RnnSettings.preset("small", variant="supplementary").dropout == 0, "which the variant cannot have"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"hidden": 8.5}, "hidden 8.5: must be an integer"),
+        ({"epochs": "two"}, "epochs two: must be a number"),
+        ({"variant": "lstm"}, "variant lstm: must be paper or supplementary"),
+        ({"update": 2}, "update 2: unknown setting"),
+        ({"weight_decay": 0.1, "optimiser": "sgd"}, "weight_decay 0.1: requires optimiser adam"),
+        ({"variant": "supplementary", "dropout": 0.2}, "dropout 0.2: cannot be combined with variant supplementary; "),
+    ],
+)
+def test_wrong_settings(values, message) -> None:
+    with pytest.raises(InputError) as error:
+        RnnSettings.preset("small", **values)
+    assert str(error.value).startswith(message)
+
+
+def test_an_unknown_preset() -> None:
+    with pytest.raises(InputError, match="preset 'large': must be one of demo, small, paper"):
+        RnnSettings.preset("large")
+
+
+def test_the_help_of_a_training_imports_nothing_slow() -> None:
+    code = (
+        "import sys; from rnnsmt.cli import command_parser; command_parser('rnn', 'train').format_help(); "
+        "assert not {'numpy', 'pydantic', 'torch'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

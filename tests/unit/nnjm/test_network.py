@@ -13,6 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import rnnsmt  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.text_scores import word_scores  # noqa: E402
 from rnnsmt.networks.data import UNK  # noqa: E402
@@ -157,6 +158,17 @@ def test_perplexity(toy, tmp_path):
     assert report["nnjm"]["perplexity"] == pytest.approx(float(torch.exp(-direct.mean())), rel=1e-5)
     assert report["oov"] == 0
     assert abs(report["ln Z"]["mean"]) < 0.3
+
+
+def test_the_functions_write_what_the_commands_write(toy, tmp_path):
+    texts = [(toy / name).read_text().splitlines() for name in ("source", "target", "links")]
+    links = [[tuple(map(int, link.split("-"))) for link in line.split()] for line in texts[2]]
+    rnnsmt.nnjm.prepare(*texts[:2], links, tmp_path / "examples", vocab_size=20)
+    for path in (toy / "examples").iterdir():
+        assert path.read_bytes() == (tmp_path / "examples" / path.name).read_bytes()
+    report = rnnsmt.nnjm.perplexity(toy / "out/m.safetensors", toy / "examples", tmp_path / "p.json")
+    assert json.loads((tmp_path / "p.json").read_text()) == report
+    assert report.figures["words"] == report["words"]
 
 
 def test_scores_do_not_depend_on_the_batch(toy):

@@ -22,10 +22,11 @@ def built(tmp_path_factory, moses_fixture, multi30k_tok) -> Path:
         str(directory / "phrase-table.gz"),
         str(directory / "reordering-table.wbe-msd-bidirectional-fe.gz"),
     )
+    scored = ["--lex-e2f", e2f, "--lex-f2e", f2e, "--smoothing", "none", "--output", table]
     for arguments in (
         ["lexical", *text, "--output-e2f", e2f, "--output-f2e", f2e],
         ["extract", *text, "--output", extract, "--memory-mb", "100"],
-        ["score", "--extract", extract, "--lex-e2f", e2f, "--lex-f2e", f2e, "--output", table, "--threads", "2"],
+        ["score", "--extract", extract, *scored, "--threads", "2"],
         ["reordering", "--extract", extract, "--output", reordering, "--threads", "2"],
     ):
         assert main(["phrases", *arguments]) == 0

@@ -2,6 +2,7 @@
 
 import gzip
 import platform
+import random
 import signal
 import subprocess
 import sys
@@ -13,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from rnnsmt.base.io import read_lines
+import rnnsmt
+from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.base.kernels.numbers import put_number
 from rnnsmt.cli import main
 from rnnsmt.phrases.extract_file import connect
@@ -410,9 +412,81 @@ def test_bad_extract_and_lexicon(tmp_path, capsys):
     score("no such file", table=str(tmp_path / "none"))
     for smoothing in ("0", "-1", "nan", "inf"):
         arguments = ["--extract", x, "--output", str(out), "--smoothing", smoothing]
-        assert main(["phrases", "reordering", *arguments]) == 2
+        with pytest.raises(SystemExit, match="2"):
+            main(["phrases", "reordering", *arguments])
         assert "--smoothing" in capsys.readouterr().err
         assert not out.exists()
+
+
+def test_order_and_repetition_of_links_have_no_effect(tmp_path):
+    """Links of other programs, unsorted and repeated, give the bytes of the sorted distinct ones."""
+    pairs = random_pairs(200, 4, 30)
+    draw = random.Random(1)
+    mixed = []
+    for source, target, links in pairs:
+        several = links.split() + draw.choices(links.split(), k=2) if links else []
+        mixed.append((source, target, " ".join(draw.sample(several, len(several)))))
+    written = []
+    for name, corpus in (("sorted", pairs), ("mixed", mixed)):
+        (tmp_path / name).mkdir()
+        build(tmp_path / name, [write_corpus(tmp_path / name, corpus)])
+        written.append([(tmp_path / name / file).read_bytes() for file in ("x.parquet", "e2f", "f2e", "pt", "rt")])
+    assert mixed != pairs
+    assert written[0] == written[1]
+
+
+def test_both_doors_write_the_same_bytes(tmp_path):
+    """The commands, and the functions with files and with lists, write the same tables, smoothed by default."""
+    pairs = random_pairs(100, 5, 30)
+    source, target, alignment = write_corpus(tmp_path, pairs)
+    names = ("e2f", "f2e", "x.parquet", "pt.gz", "rt.gz")
+    e2f, f2e, x, pt, rt = (str(tmp_path / name) for name in names)
+    text = ["--source", source, "--target", target, "--alignment", alignment]
+    assert main(["phrases", "lexical", *text, "--output-e2f", e2f, "--output-f2e", f2e]) == 0
+    assert main(["phrases", "extract", *text, "--output", x, "--max-length", "5"]) == 0
+    assert main(["phrases", "score", "--extract", x, "--lex-e2f", e2f, "--lex-f2e", f2e, "--output", pt]) == 0
+    assert main(["phrases", "reordering", "--extract", x, "--output", rt]) == 0
+
+    lists = [list(side) for side in zip(*pairs, strict=True)]
+    links = [[tuple(map(int, link.split("-"))) for link in line.split()] for line in lists[2]]
+    for number, inputs in enumerate(((source, Path(target), alignment), (*lists[:2], links))):
+        directory = tmp_path / str(number)
+        lexical = rnnsmt.phrases.lexical(*inputs, directory / "e2f", directory / "f2e")
+        extracted = rnnsmt.phrases.extract(*inputs, directory / "x.parquet", max_length=5)
+        scored = rnnsmt.phrases.score(extracted.path, lexical.e2f, lexical.f2e, directory / "pt.gz")
+        rnnsmt.phrases.reordering(extracted.path, directory / "rt.gz")
+        for name in names:
+            assert (directory / name).read_bytes() == (tmp_path / name).read_bytes(), name
+        assert scored.figures["phrase pairs"] == len(list(read_lines(pt)))
+
+    for arguments, message in (
+        ({"max_length": 9}, "^max_length 9: must be at most 8"),
+        ({"alignment": [[(0, 99)]] * 100}, "^alignment, line 1: a link points beyond the end of the sentence"),
+        ({"alignment": ["0-0"]}, "^alignment: must be a path, or a list of links"),
+        ({"source": ["a"]}, "^source ended after line 1, but target has more lines"),
+    ):
+        texts = {"source": lists[0], "target": lists[1], "alignment": links}
+        with pytest.raises(InputError, match=message):
+            rnnsmt.phrases.extract(**texts | {"output": tmp_path / "no.parquet"} | arguments)
+
+
+def test_filtered_and_augmented_in_python(tmp_path):
+    pairs = [("a b", "x y", "0-0 1-1"), ("c", "z", "0-0")]
+    corpus = write_corpus(tmp_path, pairs)
+    build(tmp_path, [corpus])
+    table, reordering = tmp_path / "pt", tmp_path / "rt"
+    kept = rnnsmt.phrases.filter(["c"], table, reordering, tmp_path / "kept", output_lines=tmp_path / "kept/lines.npy")
+    assert kept.figures["phrase lines kept"] == 1
+    np.save(tmp_path / "scores.npy", np.log([0.5] * len(list(read_lines(table)))))
+    columns = [[tmp_path / "scores.npy"]]
+    whole = rnnsmt.phrases.augment(columns, tmp_path / "more", phrase_table=table)
+    assert [line.split(" ||| ")[2].split()[-1] for line in read_lines(whole.path)] == ["0.5"] * whole.figures["lines"]
+    part = rnnsmt.phrases.augment(
+        columns, tmp_path / "part", phrase_table=kept.path / "pt", kept_lines=tmp_path / "kept/lines.npy"
+    )
+    assert list(read_lines(part.path)) == [line for line in read_lines(whole.path) if line.startswith("c |||")]
+    with pytest.raises(InputError, match=r"^output .*scores.npy: used twice"):
+        rnnsmt.phrases.augment(columns, columns[0][0], phrase_table=table)
 
 
 def test_missing_lexicon_entries_are_counted(tmp_path, capsys):

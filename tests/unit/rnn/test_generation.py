@@ -8,6 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import rnnsmt  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.data import Vocabulary  # noqa: E402
 from rnnsmt.rnn.generation import beam_search, read_phrases, sample_targets  # noqa: E402
@@ -129,20 +130,6 @@ def run(directory, stage, *options, model="model.safetensors", source="in.txt", 
     return main(["rnn", stage, *files, "--output", str(directory / output), *options])
 
 
-def test_sample_stage(directory):
-    assert run(directory, "sample", "--draws", "20", "--top", "3", "--max-length", "6") == 0
-    rows = [line.split(" ||| ") for line in (directory / "out.txt").read_text().splitlines()]
-    assert {row[0] for row in rows} == {"0", "1", "2"}
-    assert max(Counter(row[0] for row in rows).values()) <= 3
-    for _, group in itertools.groupby(rows, lambda row: row[0]):
-        scores = [float(row[2]) for row in group]
-        assert scores == sorted(scores, reverse=True)
-    assert all(set(row[1].split()) <= {"a", "b", "c", "d", "<unk>"} and int(row[3]) >= 1 for row in rows)
-    before = (directory / "out.txt").read_bytes()
-    assert run(directory, "sample", "--draws", "20", "--top", "3", "--max-length", "6", output="again.txt") == 0
-    assert (directory / "again.txt").read_bytes() == before
-
-
 def test_translate_stage(directory):
     assert run(directory, "translate") == 0
     one = (directory / "out.txt").read_text().splitlines()
@@ -153,34 +140,32 @@ def test_translate_stage(directory):
     assert [row[0] for row in rows] == [str(i) for i in range(3) for _ in range(4)]
 
 
-@pytest.mark.parametrize(
-    ("stage", "options", "said"),
-    [
-        ("sample", ["--seed", "-1"], "--seed -1"),
-        ("translate", ["--nbest", "11"], "--nbest 11: must be an integer from 1 to the beam size, 10"),
-    ],
-)
-def test_refuses_options(directory, capsys, stage, options, said):
-    assert run(directory, stage, *options, output="bad.txt") == 2
-    assert said in capsys.readouterr().err
+def test_the_function_returns_what_the_command_writes(directory):
+    assert run(directory, "translate", "--nbest", "2") == 0
+    files = directory / "model.safetensors", directory / "pairs"
+    found = rnnsmt.rnn.translate(*files, ["a b", "unknown words", "c"], directory / "again.txt", nbest=2)
+    assert (directory / "again.txt").read_bytes() == (directory / "out.txt").read_bytes()
+    lines = [f"{i} ||| {text} ||| {score:.6f}" for i, targets in enumerate(found) for text, score in targets]
+    assert (directory / "out.txt").read_text().splitlines() == lines
+    assert rnnsmt.rnn.translate(*files, ["c"])[0][0] == found[2][0]
+
+
+def test_refuses_more_targets_than_the_beam(directory, capsys):
+    assert run(directory, "translate", "--nbest", "11", output="bad.txt") == 2
+    assert "--nbest 11: must be an integer from 1 to the beam size, 10" in capsys.readouterr().err
     assert not (directory / "bad.txt").exists()
 
 
-@pytest.mark.parametrize(
-    ("stage", "option"),
-    [("sample", "--draws"), ("sample", "--top"), ("sample", "--max-length"), ("translate", "--beam")],
-)
-def test_refuses_nothing_to_do(directory, capsys, stage, option):
+@pytest.mark.parametrize("option", ["--beam", "--max-length", "--nbest"])
+def test_refuses_nothing_to_do(directory, capsys, option):
     with pytest.raises(SystemExit, match="2"):
-        run(directory, stage, option, "0", output="bad.txt")
-    assert f"{option}: 0: must be a positive integer" in capsys.readouterr().err
-    assert not (directory / "bad.txt").exists()
+        run(directory, "translate", option, "0", output="bad.txt")
+    assert f"{option}: 0: must be at least 1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("stage", ["sample", "translate"])
 @pytest.mark.parametrize(("content", "said"), [("", "contains no lines"), ("a\n\nb\n", "line 2: is empty")])
-def test_refuses_inputs(directory, capsys, stage, content, said):
+def test_refuses_inputs(directory, capsys, content, said):
     (directory / "bad.in").write_text(content)
-    assert run(directory, stage, source="bad.in", output="bad.txt") == 2
+    assert run(directory, "translate", source="bad.in", output="bad.txt") == 2
     assert said in capsys.readouterr().err
     assert not (directory / "bad.txt").exists()

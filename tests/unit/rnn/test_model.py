@@ -8,10 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.draws import Draws  # noqa: E402
 from rnnsmt.rnn.model import RNNEncoderDecoder, loss_and_gradient  # noqa: E402
-from rnnsmt.rnn.settings import PRESETS, RnnSizes  # noqa: E402
+from rnnsmt.rnn.settings import PRESETS, RnnSettings, RnnSizes  # noqa: E402
 
 from .twin import Twin  # noqa: E402
 
@@ -62,12 +61,10 @@ def test_counted_and_built_parameters_agree(sizes):
     assert sum(parameter.numel() for parameter in RNNEncoderDecoder(sizes).parameters()) == sizes.count()
 
 
-def test_describe(capsys):
-    assert main(["rnn", "describe", "--preset", "paper"]) == 0
-    shown = capsys.readouterr()
-    assert "17,269,501" in shown.out
-    assert "U', U'_r, U'_z" in shown.out
-    assert main(["rnn", "describe", "--preset", "small", "--variant", "supplementary", "--hidden", "100"]) == 0
+def test_the_table_of_sizes_has_the_parameters_of_every_part():
+    shown = str(RnnSettings.preset("paper").sizes(15_001, 15_001)).splitlines()
+    assert shown[-1].split() == ["all", "parameters", "17,269,501"]
+    assert any(line.strip().startswith("U', U'_r, U'_z") for line in shown)
 
 
 def test_initialisation():

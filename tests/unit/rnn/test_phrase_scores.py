@@ -14,7 +14,6 @@ from rnnsmt.networks.softmax import ExactSoftmax  # noqa: E402
 from rnnsmt.rnn import phrase_scores  # noqa: E402
 from rnnsmt.rnn.model import RNNEncoderDecoder, hashes_of, save_model  # noqa: E402
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402
-from rnnsmt.rnn.phrase_scores import prefix_levels  # noqa: E402
 from rnnsmt.rnn.settings import VARIANTS, RnnSizes  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
@@ -59,19 +58,6 @@ def network(pairs: Pairs, variant: str = "paper") -> RNNEncoderDecoder:
 def score(directory: Path, output: Path, *options: str) -> int:
     command = ["rnn", "score", "--pairs", str(directory / "pairs"), "--model", str(directory / "model.safetensors")]
     return main([*command, "--output", str(output), *options])
-
-
-def test_prefix_levels_by_hand():
-    """Prefix levels of phrases 1 2, 1 2, 1 3 4 and () of root 0, and 1 of root 1, are computed by hand."""
-    words = np.array([1, 2, 1, 2, 1, 3, 4, 1])
-    levels = prefix_levels(words, np.array([2, 2, 3, 0, 1]), np.array([0, 0, 0, 0, 1]))
-    found = [tuple(part.tolist() for part in level) for level in levels]
-    assert found == [
-        ([0, 1], [0, 0], [0, 1, 2, 3, 4], [0, 0, 0, 0, 1]),
-        ([0, 1], [1, 1], [0, 1, 2, 4], [0, 0, 0, 1]),
-        ([0, 0], [2, 3], [0, 1, 2], [0, 0, 1]),
-        ([1], [4], [2], [0]),
-    ]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rnnsmt
 from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.cli import main
 from rnnsmt.lm.queries import LOG2_10, load_kenlm, measure
-from rnnsmt.selection import ORDER
+from rnnsmt.selection import ORDER, PoolFiles
 from rnnsmt.selection.curve import FRACTIONS, curve
-from rnnsmt.selection.models import sample_lines, split_held_out
 from rnnsmt.selection.pool import best, read_scores
+from rnnsmt.selection.side_models import sample_lines, split_held_out
 
 NEWS = [f"news{i}" for i in range(60)]
 CODE = [f"code{i}" for i in range(60)]
@@ -94,6 +95,37 @@ def refused(capsys: pytest.CaptureFixture[str], *parts: str) -> None:
     assert len(lines) == 1
     for part in parts:
         assert part in lines[0]
+
+
+def test_both_doors_write_the_same_bytes(corpora: Path) -> None:
+    """The commands, and the functions with files and with lists, write and return the same."""
+    assert models(corpora, "1") == 0
+    lines = {name: list(read_lines(corpora / f"{name}.1.gz")) for name in ("dev", "mixed", "code")}
+    found = rnnsmt.selection.models(lines["dev"], lines["mixed"] + lines["code"], corpora / "py", seed=7)
+    assert found.figures["in domain lines"] == 270
+    for path in (corpora / "m1").iterdir():
+        assert path.read_bytes() == (corpora / "py" / path.name).read_bytes(), path.name
+
+    pool = []
+    for name in ("mixed", "code"):
+        assert score(corpora, name, bitext=False) == 0
+        scores = rnnsmt.selection.score(lines[name], corpora / "py")
+        rnnsmt.selection.score(corpora / f"{name}.1.gz", corpora / "m1", corpora / "py.tsv.gz")
+        assert (corpora / "py.tsv.gz").read_bytes() == (corpora / f"{name}.tsv.gz").read_bytes()
+        assert scores.values.tolist() == read_scores(corpora / f"{name}.tsv.gz").tolist()
+        pool.append(PoolFiles(name, scores, [lines[name]]))
+
+    held_out = corpora / "m1" / "held-out.gz"
+    assert select(corpora, "--fraction", "auto", "--held-out", str(held_out), bitext=False) == 0
+    selected = rnnsmt.selection.select(pool, corpora / "selected", fraction="auto", held_out=list(read_lines(held_out)))
+    for path in (corpora / "out").iterdir():
+        assert path.read_bytes() == (corpora / "selected" / path.name).read_bytes(), path.name
+    assert sum(mask.sum() for mask in selected.kept.values()) == selected.figures["kept"]
+    assert selected.curve["lines"].tolist()[-1] == 1000
+    with pytest.raises(InputError, match=r"^fraction or words: exactly one"):
+        rnnsmt.selection.select(pool, corpora / "selected", fraction=0.5, words=9)
+    with pytest.raises(InputError, match=r"^mixed has 800 scores, but mixed\.1 has 200 lines"):
+        rnnsmt.selection.select([pool[0]._replace(texts=[lines["code"]])], corpora / "selected", fraction=0.5)
 
 
 # functions

@@ -17,7 +17,7 @@ from rnnsmt.networks.gradients import flatten  # noqa: E402
 from rnnsmt.seq2seq.decoding import beam_search, longest_target, translate_all  # noqa: E402
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq, load_ensemble, load_model, save_model  # noqa: E402
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
-from rnnsmt.seq2seq.settings import DEMO, PAPER, SMALL, Seq2SeqSizes  # noqa: E402
+from rnnsmt.seq2seq.settings import PAPER, Seq2SeqSizes  # noqa: E402
 from rnnsmt.seq2seq.training import loss_and_gradient  # noqa: E402
 from rnnsmt.seq2seq.translation_scores import Scorer  # noqa: E402
 
@@ -253,8 +253,3 @@ def test_unknown_words_of_a_translation_are_unk() -> None:
     [text, empty], figures = translate_all([one], [["a", "rare"], []], beam=1, batch=2)
     assert set(text.split()) == {"<unk>"} and empty == ""
     assert (figures["sentences"], figures["words"], figures["unknown_words"]) == (2, 2, 1)
-
-
-@pytest.mark.parametrize("settings", [DEMO, SMALL, PAPER])
-def test_presets_make_sense(settings: object) -> None:
-    settings.check()  # type: ignore[attr-defined]

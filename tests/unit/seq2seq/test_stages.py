@@ -1,8 +1,9 @@
-"""The stages on the command line: prepare, train, translate, score, rescore."""
+"""The operations prepare, train, translate and rescore."""
 
 import gzip
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,14 +12,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import rnnsmt  # noqa: E402
 from rnnsmt.base.io import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
 from rnnsmt.networks.training import Training, learning_rate  # noqa: E402
+from rnnsmt.seq2seq.model import load_ensemble  # noqa: E402
 from rnnsmt.seq2seq.sentences import SentencePairs  # noqa: E402
 from rnnsmt.seq2seq.settings import DEMO, PAPER  # noqa: E402
 from rnnsmt.seq2seq.training import SentenceBatches, Seq2SeqTask  # noqa: E402
+from rnnsmt.seq2seq.translation_scores import Scorer  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -47,6 +51,12 @@ def prepared(text: Path) -> Path:
     files = f"--source {text}/train.s --target {text}/train.t.gz --output-dir {text}/ids"
     assert main(f"seq2seq prepare {files} --source-vocab-size 8 --target-vocab-size 9".split()) == 0
     return text / "ids"
+
+
+def with_change(options: str, change: str) -> list[str]:
+    """Return the words of options, some of them with other values."""
+    found = dict(re.findall(r"(--\S+) (.*?)(?= --|$)", f"{options} {change}"))
+    return " ".join(f"{name} {values}" for name, values in found.items()).split()
 
 
 def run_train(prepared: Path, name: str, *more: str) -> int:
@@ -85,8 +95,8 @@ def test_long_and_empty_sentences_are_left_out_and_counted(tmp_path: Path) -> No
 def test_bad_input_of_prepare(text: Path, capsys: pytest.CaptureFixture[str], change: str, said: str) -> None:
     (text / "short").write_text("a\n")
     files = f"--source {text}/train.s --target {text}/train.t.gz --output-dir {text}/refused"
-    command = f"seq2seq prepare {files} --source-vocab-size 8 --target-vocab-size 9 {change.format(text)}"
-    assert main(command.split()) == 2
+    options = with_change(f"{files} --source-vocab-size 8 --target-vocab-size 9", change.format(text))
+    assert main(["seq2seq", "prepare", *options]) == 2
     assert said in capsys.readouterr().err
     assert not (text / "refused/sentences.json").exists()
 
@@ -178,7 +188,7 @@ def test_the_learning_rate_of_the_paper_is_halved_every_half_epoch_after_the_fif
     assert rates == [0.7, 0.7, 0.35, 0.35, 0.175, 0.7 / 32, 0.7 / 32]
 
 
-def test_lists_and_lines_score_alike(prepared: Path, text: Path) -> None:
+def test_translations_of_a_list_score_as_alone(prepared: Path, text: Path) -> None:
     if not (prepared / "small.safetensors").exists():
         assert run_train(prepared, "small") == 0
     (text / "nbest").write_text(
@@ -188,11 +198,13 @@ def test_lists_and_lines_score_alike(prepared: Path, text: Path) -> None:
     model = f"--model {prepared}/small.safetensors {prepared}/small.safetensors --source {text}/source"
     assert main(f"seq2seq rescore {model} --nbest {text}/nbest --output {text}/rescored".split()) == 0
     found = [line.split("LSTM0= ")[1].split()[0] for line in (text / "rescored").read_text().splitlines()]
-    (text / "s").write_text("a b\na b\nc\n")
-    (text / "t").write_text("u v\nu v y\nw x\n")
-    lines = f"--model {prepared}/small.safetensors --source {text}/s --target {text}/t --output {text}/scores"
-    assert main(f"seq2seq score {lines}".split()) == 0
-    expected = [float(line) for line in (text / "scores").read_text().splitlines()]
+    network = load_ensemble([f"{prepared}/small.safetensors"], CPU.device)[0]
+    alone = [("a b", "u v"), ("a b", "u v y"), ("c", "w x")]
+    ids = [
+        [side.ids(text.split(), eos=True) for side, text in zip((network.source, network.target), pair, strict=True)]
+        for pair in alone
+    ]
+    expected = [Scorer([network]).score([source], [[target]])[0][0] for source, target in ids]
     assert [float(value) for value in found] == pytest.approx(expected, abs=1e-4)
 
 
@@ -293,7 +305,7 @@ def test_bad_input_of_several_lists(
     (lists / "unsorted").write_text("1 ||| u ||| LM0= -3 ||| -1\n0 ||| u ||| LM0= -3 ||| -1\n")
     model, files = f"--model {prepared}/small.safetensors", f"--nbest {lists}/one.nbest --output {lists}/a"
     files = f"{model} --source {lists}/two.sentences {files}"
-    assert main(f"seq2seq rescore {files} {change.format(lists)}".split()) == 2
+    assert main(["seq2seq", "rescore", *with_change(files, change.format(lists))]) == 2
     assert said in capsys.readouterr().err
 
 
@@ -310,6 +322,12 @@ def test_texts_of_several_runs(lists: Path, prepared: Path, capsys: pytest.Captu
     assert (lists / "1.two").read_bytes() == (lists / "3.two").read_bytes()
     assert main(f"seq2seq translate {other} {texts} {lists}/two.alone {lists}/more.alone".split()) == 0
     assert (lists / "2.two").read_bytes() == (lists / "two.alone").read_bytes()
+    models = [[prepared / "other.safetensors"]]
+    found = rnnsmt.seq2seq.translate(models, [["a b", "c"], ["d a"]], [lists / "a", lists / "b"], beam=3)
+    assert [(lists / name).read_bytes() for name in "ab"] == [
+        (lists / f"2.{name}").read_bytes() for name in ("two", "more")
+    ]
+    assert found[0] == (lists / "a").read_text().splitlines() and found.figures["sentences"] == 3
     report = json.loads((lists / "2.two.json").read_text())
     assert (report["sentences"], report["words"], report["unknown_words"]) == (2, 3, 0)
     assert main(f"seq2seq translate {small} {other} {texts} {lists}/two.alone".split()) == 2

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
+from rnnsmt.base.kernels.key_table import find_slot
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, scramble
 from rnnsmt.search.kernels.records import record
 
@@ -221,12 +222,9 @@ def string_key(node, value):
 def _enter(lattice, node, value):
     """Add a (node, string) pair to the set of seen strings; return its slot, or -1 if it is already present."""
     key = string_key(node, value)
-    mask = np.uint64(lattice.seen.shape[0] - 1)
-    slot = np.int64((key >> np.uint64(1)) & mask)  # the lowest bit is always 1
-    while lattice.seen[slot] != np.uint64(0):
-        if lattice.seen[slot] == key:
-            return np.int64(_NONE)
-        slot = (slot + 1) & np.int64(mask)
+    slot = find_slot(lattice.seen, key, np.uint64(0))
+    if lattice.seen[slot] == key:
+        return np.int64(_NONE)
     lattice.seen[slot] = key
     return slot
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.key_table import find_slot
 from rnnsmt.base.kernels.strings import find, hash_bytes, intern
 from rnnsmt.base.kernels.table_lines import (
     FIELDS,
@@ -25,18 +26,8 @@ _SPACE = 32
 
 
 @kernel(**INNER)
-def _find_key(slots, key):
-    """Return the slot of a hash in a set (open addressing, linear probing), or the free slot, 0, where it belongs."""
-    mask = np.uint64(slots.shape[0] - 1)
-    slot = key & mask
-    while slots[np.int64(slot)] != np.uint64(0) and slots[np.int64(slot)] != key:
-        slot = (slot + np.uint64(1)) & mask
-    return np.int64(slot)
-
-
-@kernel(**INNER)
 def _has_key(slots, key):
-    return slots[_find_key(slots, key)] == key
+    return slots[find_slot(slots, key, np.uint64(0))] == key
 
 
 @kernel()
@@ -58,7 +49,7 @@ def add_ngram_keys(slots, buffer, word_begin, word_end, bounds, longest):
         for i in range(bounds[sentence], bounds[sentence + 1]):
             for j in range(i, min(bounds[sentence + 1], i + longest)):
                 key = hash_bytes(buffer, word_begin[i], word_end[j])
-                slot = _find_key(slots, key)
+                slot = find_slot(slots, key, np.uint64(0))
                 if slots[slot] == np.uint64(0):
                     if free == 0:
                         return False

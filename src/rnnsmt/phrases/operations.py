@@ -1,0 +1,317 @@
+"""Operations that create and filter the phrase and reordering tables, and add score columns."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from rnnsmt.base.arguments import (
+    MEMORY_MB,
+    THREADS,
+    Alignments,
+    InputFile,
+    MemoryMb,
+    OutputDirectory,
+    OutputFile,
+    TextFiles,
+    Texts,
+    Threads,
+)
+from rnnsmt.base.fields import Field
+from rnnsmt.base.io import InputError
+from rnnsmt.base.operations import Written, operation
+from rnnsmt.config.sections import PhraseLength, Phrases, PhraseSmoothing
+
+
+class LexicalTables(NamedTuple):
+    """Lexical translation tables.
+
+    Attributes:
+        e2f: file with p(source word | target word).
+        f2e: file with p(target word | source word).
+        figures: sizes of text and tables, by name: the last line in the log of the command.
+    """
+
+    e2f: Path
+    f2e: Path
+    figures: Mapping[str, object]
+
+
+@operation(version=1)
+def lexical(
+    source: Texts, target: Texts, alignment: Alignments, output_e2f: OutputFile, output_f2e: OutputFile
+) -> LexicalTables:
+    r"""Compute lexical translation probabilities from a word alignment: Moses' ``lex.e2f`` and ``lex.f2e``.
+
+    The probabilities are relative frequencies of links (Koehn, Och and Marcu 2003, section 4.4). A word without a link
+    is counted as linked to NULL, as in step 4 of ``train-model.perl``.
+
+    f stands for a source and e for a target word. A line of ``lex.e2f`` is ``f e p(f|e)``, a line of ``lex.f2e`` is
+    ``e f p(e|f)``, with seven decimals. Both files are sorted by f, then e. Repeated links of a line count once, and
+    their order has no effect.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt phrases lexical --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz \
+            --alignment results/align/model4/aligned.grow-diag-final-and.gz --output-e2f try/lex.e2f \
+            --output-f2e try/lex.f2e
+
+    Args:
+        source: source side of the training corpus, tokenised.
+        target: target side of the training corpus, tokenised.
+        alignment: word alignment in Pharaoh format (i-j), parallel to the text.
+        output_e2f: output file: lex.e2f, p(source word | target word).
+        output_f2e: output file: lex.f2e, p(target word | source word).
+
+    Returns:
+        The files.
+
+    Raises:
+        InputError: text and alignment differ in length, or a link points beyond the end of a sentence.
+    """
+    from rnnsmt.align.pharaoh import links_files
+    from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
+
+    with TextFiles() as files:
+        texts = files.all_of("source", source), files.all_of("target", target)
+        counts, figures = count_lexical(*texts, links_files(files, "alignment", alignment))
+    write_lexical_tables(counts, output_e2f, output_f2e)
+    return LexicalTables(Path(output_e2f), Path(output_f2e), figures.as_dict() | {"word pairs": len(counts.pairs)})
+
+
+@operation(version=5)
+def extract(
+    source: Texts,
+    target: Texts,
+    alignment: Alignments,
+    output: OutputFile,
+    *,
+    max_length: PhraseLength = Phrases.max_length,
+    threads: Threads = THREADS,
+    memory_mb: MemoryMb = MEMORY_MB,
+) -> Written:
+    r"""Extract and count the phrase pairs consistent with a word alignment (Koehn, Och and Marcu 2003), as in Moses.
+
+    The output (Parquet) contains every distinct triple of source phrase, target phrase and phrase-internal alignment
+    with its count and the counts of its orientations (word-based msd model, previous and next), sorted like the phrase
+    table. `phrases score` and `phrases reordering` read it. Words are stored as ids, and the vocabularies are stored in
+    the metadata of the file. Repeated links of a line count once, and their order has no effect.
+
+    Several files are parallel in their order. A text may occur with several alignments, whose counts are added. Beyond
+    ``memory_mb``, disk is used.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt phrases extract --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz \
+            --alignment results/align/model4/aligned.grow-diag-final-and.gz --max-length 7 \
+            --output try/extract.parquet --threads 2 --memory-mb 2000
+
+    Args:
+        source: source side of the training corpus, tokenised.
+        target: target side of the training corpus, tokenised.
+        alignment: word alignment in Pharaoh format (i-j), parallel to the text.
+        output: output file: phrase pairs and counts (Parquet).
+
+    Returns:
+        The file; its figures are numbers of words, links and pairs.
+
+    Raises:
+        InputError: text and alignment differ in length, a link points beyond the end of a sentence, or no phrase pair
+            is consistent with the links.
+    """
+    from rnnsmt.align.pharaoh import links_files
+    from rnnsmt.phrases.extraction import extract_phrases
+
+    with TextFiles() as files:
+        texts = files.all_of("source", source), files.all_of("target", target)
+        links = links_files(files, "alignment", alignment)
+        return Written(Path(output), extract_phrases(*texts, links, str(output), max_length, threads, memory_mb))
+
+
+@operation(version=4)
+def score(
+    extract: InputFile,
+    lex_e2f: InputFile,
+    lex_f2e: InputFile,
+    output: OutputFile,
+    *,
+    smoothing: PhraseSmoothing = Phrases.smoothing,
+    threads: Threads = THREADS,
+    memory_mb: MemoryMb = MEMORY_MB,
+) -> Written:
+    r"""Compute the phrase table: p(f|e), lex(f|e), p(e|f) and lex(e|f) of every distinct phrase pair.
+
+    f is the source and e the target side; format and sort order are the same as in Moses. Phrase probabilities are
+    smoothed by modified Kneser-Ney (Foster et al. 2006), or relative frequencies with ``smoothing="none"``. Lexical
+    weights are those of Koehn, Och and Marcu (2003, section 4.4). The alignment written for a pair is its most frequent
+    one, with ties broken as in Moses.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt phrases score --extract try/extract.parquet --lex-e2f try/lex.e2f --lex-f2e try/lex.f2e \
+            --smoothing kneser-ney --output try/phrase-table.gz
+
+    Args:
+        extract: phrase pairs written by `phrases extract`.
+        lex_e2f: p(source word | target word) written by `phrases lexical`.
+        lex_f2e: p(target word | source word) written by `phrases lexical`.
+        output: output file: phrase table in Moses format.
+
+    Returns:
+        The file; its figures are numbers of phrase pairs.
+
+    Raises:
+        InputError: a file is missing or malformed.
+    """
+    from rnnsmt.phrases.phrase_table import score_phrases
+
+    tables = str(extract), str(lex_e2f), str(lex_f2e)
+    return Written(Path(output), score_phrases(*tables, str(output), threads, memory_mb, smoothing))
+
+
+@operation(version=2)
+def reordering(
+    extract: InputFile,
+    output: OutputFile,
+    *,
+    smoothing: Annotated[float, Field(gt=0)] = 0.5,
+    threads: Threads = THREADS,
+    memory_mb: MemoryMb = MEMORY_MB,
+) -> Written:
+    """Compute the lexicalised reordering table ``wbe-msd-bidirectional-fe`` (Koehn et al. 2005).
+
+    Format and sort order are the same as in Moses. A phrase pair has six probabilities: monotone, swap and
+    discontinuous with respect to the previous phrase, and the same with respect to the next phrase, from counts with
+    additive smoothing. If `phrases extract` has read the same text with n alignments, each alignment contributes 1/n to
+    the counts, so a duplicate alignment does not change the result.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt phrases reordering --extract try/extract.parquet --output try/reordering-table.gz
+
+    Args:
+        extract: phrase pairs written by `phrases extract`.
+        output: output file: reordering table in Moses format.
+        smoothing: constant added to every count.
+
+    Returns:
+        The file; its figure is the number of phrase pairs.
+
+    Raises:
+        InputError: the file is missing or malformed.
+    """
+    from rnnsmt.phrases.phrase_table import write_reordering_table
+
+    figures = write_reordering_table(str(extract), str(output), smoothing, threads, memory_mb)
+    return Written(Path(output), figures)
+
+
+@operation(version=1)
+def filter(
+    input: Texts,
+    phrase_table: InputFile,
+    reordering_table: InputFile,
+    output_dir: OutputDirectory,
+    *,
+    output_lines: OutputFile | None = None,
+    max_length: Annotated[int, Field(ge=1)] = Phrases.max_length,
+) -> Written:
+    r"""Filter the phrase and reordering tables for given input texts.
+
+    A line is kept if its source phrase occurs in the input. Both tables are streamed; the output files have the names
+    of the input files. With the line numbers of ``output_lines``, `phrases augment` can add scores of the unfiltered
+    table to the filtered table.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt phrases filter --input results/corpus/joined/truecased/dev.en.gz \
+            --phrase-table try/phrase-table.gz --reordering-table try/reordering-table.gz \
+            --output-dir try/filtered --output-lines try/filtered/lines.npy
+
+    Args:
+        input: tokenised texts to translate.
+        phrase_table: phrase table in Moses format.
+        reordering_table: reordering table in Moses format.
+        output_dir: output directory: both filtered tables.
+        output_lines: output file: line numbers of the remaining phrase pairs (.npy).
+        max_length: maximum number of words of a source phrase in the tables.
+
+    Returns:
+        The directory; its figures are numbers of lines.
+
+    Raises:
+        InputError: the input contains no words, a table is malformed, or the output directory is that of a table.
+    """
+    from rnnsmt.phrases.filtering import filter_tables
+
+    lines = None if output_lines is None else str(output_lines)
+    with TextFiles() as files:
+        texts = files.all_of("input", input)
+        figures = filter_tables(
+            texts, str(phrase_table), str(reordering_table), str(output_dir), max_length, output_lines=lines
+        )
+    return Written(Path(output_dir), figures)
+
+
+@operation(version=1)
+def augment(
+    column: Sequence[Sequence[InputFile]],
+    output: OutputFile,
+    *,
+    phrase_table: InputFile | None = None,
+    ini: InputFile | None = None,
+    output_ini: OutputFile | None = None,
+    kept_lines: InputFile | None = None,
+    threads: Threads = THREADS,
+) -> Written:
+    r"""Add scores to a phrase table, and to the moses.ini of its model.
+
+    A score file contains one natural logarithm per line of the table. The probability exp(score) is added to each line,
+    because Moses takes the logarithm of every score; probabilities below 1e-40 are replaced by 1e-40. The table is
+    streamed; its other fields are not changed. Every --column adds one score; its files are consecutive shards.
+
+    With ``ini``, the table is that of a model, for example of one that Moses built. ``output_ini`` is a copy of this
+    moses.ini that refers to the new table and has a further weight for every column: 0 for a column of whole numbers,
+    which are counts (`rnn shortlist`), 0.2 for any other. All other weights and settings are those of ``ini``. The
+    paths in the copy are absolute, so that Moses can read it in any directory. Tune the weights before you use it.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt phrases augment --phrase-table results/model/phrase-table.gz --output try/augmented.gz \
+            --column results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
+            --column results/rnn/shortlist.npy
+        rnnsmt phrases augment --phrase-table results/model/filtered/dev/phrase-table.gz --output try/augmented.dev.gz \
+            --kept-lines results/model/filtered/dev/lines.npy --column results/rnn/shortlist.npy
+        rnnsmt phrases augment --ini results/model/moses.ini --column try/column.npy --output try/column.gz \
+            --output-ini try/column.ini
+
+    Args:
+        column: scores of the lines of the table (.npy), in consecutive shards; may be repeated.
+        output: output file: phrase table with the additional scores.
+        phrase_table: phrase table in Moses format.
+        ini: moses.ini of a model, whose phrase table gets the scores; requires ``output_ini``.
+        output_ini: output file: moses.ini that refers to this table; requires ``ini``.
+        kept_lines: output of `phrases filter --output-lines`; required for a filtered table with scores of the
+            unfiltered table.
+
+    Returns:
+        The table; its figures are the numbers of lines and of scores per line.
+
+    Raises:
+        InputError: not exactly one of ``phrase_table`` and ``ini`` is given, or ``output_ini`` without ``ini``; a
+            column does not have as many scores as the table has lines, or has a score that is no log probability.
+    """
+    from rnnsmt.phrases.augmentation import augment_model, augment_table
+
+    if (ini is None) != (output_ini is None):
+        raise InputError("--ini and --output-ini: must be used together")
+    columns = [[str(path) for path in paths] for paths in column]
+    lines = None if kept_lines is None else str(kept_lines)
+    if ini is not None and output_ini is not None and phrase_table is None:
+        figures = augment_model(str(ini), columns, str(output), str(output_ini), threads, lines)
+    elif phrase_table is not None and ini is None:
+        figures = augment_table(str(phrase_table), columns, str(output), threads, lines)
+    else:
+        raise InputError("--phrase-table or --ini: exactly one of them is required")
+    return Written(Path(output), figures)
