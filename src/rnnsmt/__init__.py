@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rnnsmt import align as align
     from rnnsmt import analysis as analysis
     from rnnsmt import api as api
+    from rnnsmt import corpus as corpus
     from rnnsmt import cslm as cslm
     from rnnsmt import demo as demo
     from rnnsmt import lm as lm
@@ -33,6 +34,7 @@ PACKAGES = (
     "align",
     "analysis",
     "api",
+    "corpus",
     "cslm",
     "demo",
     "lm",

@@ -46,19 +46,6 @@ PACKAGES: dict[str, str] = {
 }
 
 STAGES: dict[str, dict[str, Stage]] = {
-    "corpus": {
-        "fetch": Stage(1, "download a corpus file and check its SHA-256"),
-        "unpack": Stage(1, "extract one file from a tar or zip archive"),
-        "separate": Stage(2, "extract source and target text from a zip archive, TMX or TSV file"),
-        "prepare": Stage(5, "normalise, tokenise and clean a monolingual or parallel corpus"),
-        "split": Stage(3, "split one parallel corpus into training, dev and test text"),
-        "check": Stage(4, "check the corpora of a configuration before a run"),
-        "overlap": Stage(1, "count the dev and test sentences that also occur in the training text"),
-        "join": Stage(1, "concatenate text files"),
-        "train-truecaser": Stage(1, "train a truecasing model"),
-        "truecase": Stage(1, "apply a truecasing model"),
-        "detokenize": Stage(3, "detruecase and detokenise a text"),
-    },
     "search": {
         "decode": Stage(4, "translate tokenised text with a Moses model"),
         "binarise": Stage(1, "convert a model to one memory-mapped binary file"),

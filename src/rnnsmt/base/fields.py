@@ -331,7 +331,7 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
 
     A truth value is a switch: ``--explain`` if its default is False, ``--no-escape`` if it is True. A list takes one or
     more values, or none if its default is empty; unless it has another default, the option may be repeated. A list of
-    lists is an option that may be repeated, a map of lists has values ``NAME=VALUE``.
+    lists is an option that may be repeated, a map or a map of lists has values ``NAME=VALUE``.
 
     Args:
         parser: parser or group of options.
@@ -353,8 +353,10 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
         sequence = next(part for part in parts if get_origin(part) is Sequence)
         rest |= _of_list(sequence, field, rest["default"])
     elif origin is Mapping:
-        item = get_args(described(parts[1])[0])[0]
-        rest |= {"nargs": "+", "action": _ByName, "type": _named_parser(item, field), "metavar": field.metavar}
+        of_lists = get_origin(described(parts[1])[0]) in _LISTS
+        item = get_args(described(parts[1])[0])[0] if of_lists else parts[1]
+        action = _ByName if of_lists else _OneByName
+        rest |= {"nargs": "+", "action": action, "type": _named_parser(item, field), "metavar": field.metavar}
     elif origin in _LISTS and field.parse is None:
         rest |= _of_list(kind, field, rest["default"])
     else:
@@ -405,6 +407,19 @@ class _ByName(argparse.Action):
         found = getattr(namespace, self.dest) or {}
         for name, value in values:
             found.setdefault(name, []).append(value)
+        setattr(namespace, self.dest, found)
+
+
+class _OneByName(argparse.Action):
+    """Collect values with different names of all occurrences of an option in a map."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        """Add the values of one occurrence."""
+        found = getattr(namespace, self.dest) or {}
+        for name, value in values:
+            if name in found:
+                raise argparse.ArgumentError(self, f"{name}={value}: there are two values named {name}")
+            found[name] = value
         setattr(namespace, self.dest, found)
 
 

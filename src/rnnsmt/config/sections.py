@@ -73,8 +73,23 @@ class Demo:
     scale: DemoScale = 1.0
 
 
+Normalize = Annotated[bool, Field(description="normalise punctuation")]
+
+Tokenize = Annotated[bool, Field(description="tokenise with the Moses rules")]
+
+Escape = Annotated[bool, Field(description="escape Moses' special characters: &apos; &quot; &#124; ...")]
+
+Lowercase = Annotated[bool, Field(description="lowercase all text")]
+
 SentenceLength = Annotated[
     int, Field(ge=1, description="maximum number of words of a sentence; longer training pairs are rejected")
+]
+
+LengthRatio = Annotated[
+    float,
+    Field(
+        ge=1, description="maximum ratio of the numbers of words of the two sides; other training pairs are rejected"
+    ),
 ]
 
 
@@ -82,19 +97,13 @@ SentenceLength = Annotated[
 class Preprocessing:
     """Preprocessing. For corpora that are already tokenised, set normalize, tokenize and truecase to false."""
 
-    normalize: Annotated[bool, Field(description="normalise punctuation")] = True
-    tokenize: Annotated[bool, Field(description="tokenise with the Moses rules")] = True
-    escape: Annotated[bool, Field(description="escape Moses' special characters: &apos; &quot; &#124; ...")] = True
-    lowercase: Annotated[bool, Field(description="lowercase all text")] = False
+    normalize: Normalize = True
+    tokenize: Tokenize = True
+    escape: Escape = True
+    lowercase: Lowercase = False
     truecase: Annotated[bool, Field(description="truecase with the Moses method")] = True
     max_length: SentenceLength = 80
-    max_ratio: Annotated[
-        float,
-        Field(
-            ge=1,
-            description="maximum ratio of the numbers of words of the two sides; other training pairs are rejected",
-        ),
-    ] = 9
+    max_ratio: LengthRatio = 9
 
 
 @section
@@ -284,19 +293,28 @@ class Networks:
     ] = 1
 
 
+DistortionLimit = Annotated[int, Field(ge=-1, description="maximum distortion in words; -1: no limit")]
+
+TableLimit = Annotated[int, Field(ge=0, description="maximum number of translations per source phrase; 0: no limit")]
+
+PopLimit = Annotated[int, auto("maximum number of hypotheses scored per stack", demo=150, ge=1)]
+
+StackSize = Annotated[int, auto("maximum number of hypotheses kept per stack", demo=100, ge=1)]
+
+CslmCells = Annotated[
+    int, auto("maximum number of hypotheses per stack scored by the CSLM and the joint model", demo=50, ge=1)
+]
+
+
 @section
 class Search:
     """The decoder."""
 
-    distortion_limit: Annotated[int, Field(ge=-1, description="maximum distortion in words; -1: no limit")] = 6
-    table_limit: Annotated[
-        int, Field(ge=0, description="maximum number of translations per source phrase; 0: no limit")
-    ] = 20
-    pop_limit: Annotated[int, auto("maximum number of hypotheses scored per stack", demo=150, ge=1)] = 1000
-    stack: Annotated[int, auto("maximum number of hypotheses kept per stack", demo=100, ge=1)] = 1000
-    cslm_cells: Annotated[
-        int, auto("maximum number of hypotheses per stack scored by the CSLM and the joint model", demo=50, ge=1)
-    ] = 100
+    distortion_limit: DistortionLimit = 6
+    table_limit: TableLimit = 20
+    pop_limit: PopLimit = 1000
+    stack: StackSize = 1000
+    cslm_cells: CslmCells = 100
 
 
 @section
