@@ -74,8 +74,8 @@ $(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
 	touch $@
 
 check: $(VENV)/ready-dev
-	$(BIN)/ruff format --check src tests benchmarks setup.py .github docs/hooks.py notebooks
-	$(BIN)/ruff check src tests benchmarks setup.py .github docs/hooks.py notebooks
+	$(BIN)/ruff format --check src tests benchmarks setup.py .github notebooks
+	$(BIN)/ruff check src tests benchmarks setup.py .github notebooks
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
@@ -141,8 +141,8 @@ locks: $(TOOLS)/ready
 	$(UV_COMPILE) --constraint requirements.lock $(shell sed -n 's/^\([A-Za-z].*\)==.*/\1/p' requirements.lock | grep -v '^torch$$' | sed 's/^/--no-emit-package /') --output-file requirements-hashed-torch.lock build/requirements-torch.in
 
 format: $(VENV)/ready-dev
-	$(BIN)/ruff format src tests benchmarks setup.py .github docs/hooks.py notebooks
-	$(BIN)/ruff check --fix src tests benchmarks setup.py .github docs/hooks.py notebooks
+	$(BIN)/ruff format src tests benchmarks setup.py .github notebooks
+	$(BIN)/ruff check --fix src tests benchmarks setup.py .github notebooks
 	$(BIN)/snakefmt Snakefile workflow
 
 clean:

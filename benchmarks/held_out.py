@@ -152,7 +152,7 @@ def config_of(directory: Path) -> dict[str, object]:
         "selection": {"bitext": 1, "mono": 1},
         "rnn": {"preset": "small", "vocab_size": 15000},
         "cslm": {"preset": "small"},
-        "tuning": {"optimiser": "mira"},
+        "tuning": {"optimizer": "mira"},
         "compare": ["baseline", "rnn", "cslm", "cslm_rnn"],
     }
 

@@ -149,7 +149,7 @@ def prepare_decoders(home: Path, run: Path, work: Path) -> dict[str, str]:
     for path in (model / "phrase-table.gz", reordering, model / "lm.arpa.gz"):
         (copy / path.name).symlink_to(path.resolve())
     (copy / "moses.ini").write_text(ini_of(run, text).replace(f"{model}/", ""))
-    measure([*RNNSMT, "search", "binarise", "--ini", "moses.ini"], copy)
+    measure([*RNNSMT, "search", "binarize", "--ini", "moses.ini"], copy)
     found = {"moses": "tables in memory", "moses2": "probing tables", "text": "text files", "binary": "model.binary"}
     if not (home / "bin/moses").is_file():
         del found["moses"]

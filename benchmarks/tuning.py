@@ -1,15 +1,15 @@
-"""Compare optimisers on held-out text: dev and held-out BLEU, standard deviation over seeds, CPU time.
+"""Compare optimizers on held-out text: dev and held-out BLEU, standard deviation over seeds, CPU time.
 
 research/protocol.md (E10, E11) describes the measurements. The splits are those of ``held_out.py split``; its step
 ``run`` makes their models. A finished run is not repeated, and an interrupted one is resumed:
 
-    python benchmarks/tuning.py run --split WORK/fresh1 --optimiser mert --seeds 1 2
+    python benchmarks/tuning.py run --split WORK/fresh1 --optimizer mert --seeds 1 2
     python benchmarks/tuning.py moses --split WORK/fresh1 --moses MOSES --systems baseline rnn --seeds 1 2
     python benchmarks/tuning.py pool --split WORK/fresh1 --moses MOSES --system baseline --seed 1
     python benchmarks/tuning.py report WORK/fresh1 WORK/fresh2
     python benchmarks/tuning.py agreement WORK/fresh1 WORK/fresh2 --seeds 1 2 3 4 5
 
-``run`` tunes as ``rnnsmt tuning mert``, and translates the held-out text. ``moses`` tunes with Moses' ``mert-moses.pl``
+``run`` tunes as ``rnnsmt tuning tune``, and translates the held-out text. ``moses`` tunes with Moses' ``mert-moses.pl``
 (MOSES has bin/mert, bin/extractor and scripts/); rnnsmt's search decodes. ``pool`` optimises on the n-best lists that
 ``mert-moses.pl`` has left, from the same starting points with Moses' ``mert`` and rnnsmt's. ``agreement`` compares the
 runs of both.
@@ -44,13 +44,15 @@ from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.config.sections import default_iterations
 from rnnsmt.evaluation.scores import score_output, write_score
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search import SearchOptions, decode, load_model
+from rnnsmt.search.decoder import decode
+from rnnsmt.search.model import load_model
+from rnnsmt.search.options import SearchOptions
 from rnnsmt.tuning import mert
 from rnnsmt.tuning.checkpoint import TuningCheckpoint
 from rnnsmt.tuning.loop import tune
 from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, Weights, candidate_batch, normalised
-from rnnsmt.tuning.optimisers import OPTIMISERS
-from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
+from rnnsmt.tuning.optimizers import OPTIMIZERS
+from rnnsmt.tuning.options import LoopOptions, OptimizerOptions
 from rnnsmt.tuning.runs import ModelDecoder
 
 DECODER = Path(__file__).resolve().with_name("mert_moses.py")
@@ -94,19 +96,19 @@ class System:
         full = self.decoder.full(weights)
         return [t.text for t in decode(self.model, self.texts[part][0], full, replace(self.options, nbest=0))]
 
-    def run(self, optimiser: str, seed: int, loop: LoopOptions) -> None:
+    def run(self, optimizer: str, seed: int, loop: LoopOptions) -> None:
         """Tune with a seed, and translate and score the held-out text."""
-        directory = self.split / "tuning" / optimiser / self.name / f"run{seed}"
-        checkpoint = TuningCheckpoint(directory, {"optimiser": optimiser})
+        directory = self.split / "tuning" / optimizer / self.name / f"run{seed}"
+        checkpoint = TuningCheckpoint(directory, {"optimizer": optimizer})
         tuned = tune(self.decoder, self.bleu, self.decoder.start, checkpoint, loop)
         result = {
             "seconds": sum(map(sum, tuned.seconds)),
             "decodings": len(tuned.seconds),
             "dev": tuned.bleu,
-            "test": self.score(optimiser, seed, tuned.weights),
+            "test": self.score(optimizer, seed, tuned.weights),
         }
         write_json(directory / "result.json", result)
-        say(f"{self.split.name} {optimiser} {self.name} {seed}: {result}")
+        say(f"{self.split.name} {optimizer} {self.name} {seed}: {result}")
 
     def score(self, variant: str, seed: int, weights: Weights) -> float:
         """Translate the held-out text, write the score file of a run, and return BLEU."""
@@ -173,11 +175,11 @@ def scores_directory(split: Path, variant: str) -> Path:
     return directory
 
 
-def missing(args: argparse.Namespace, optimiser: str) -> Iterator[tuple[System, list[int]]]:
+def missing(args: argparse.Namespace, optimizer: str) -> Iterator[tuple[System, list[int]]]:
     """Yield the systems of a split that lack runs, and the seeds of these runs."""
     split = Path(args.split).resolve()
     for name in args.systems:
-        results = split / "tuning" / optimiser / name
+        results = split / "tuning" / optimizer / name
         seeds = [seed for seed in args.seeds if not (results / f"run{seed}/result.json").exists()]
         if seeds:
             yield System(split, "none", name, args.threads), seeds
@@ -185,11 +187,11 @@ def missing(args: argparse.Namespace, optimiser: str) -> Iterator[tuple[System, 
 
 def run(args: argparse.Namespace) -> None:
     """Make the missing runs of the systems of a split."""
-    options = OptimiserOptions(args.optimiser)
-    for system, seeds in missing(args, args.optimiser):
+    options = OptimizerOptions(args.optimizer)
+    for system, seeds in missing(args, args.optimizer):
         for seed in seeds:
-            loop = LoopOptions(seed, default_iterations(args.optimiser), args.threads, options)
-            system.run(args.optimiser, seed, loop)
+            loop = LoopOptions(seed, default_iterations(args.optimizer), args.threads, options)
+            system.run(args.optimizer, seed, loop)
 
 
 def run_moses(args: argparse.Namespace) -> None:
@@ -264,7 +266,7 @@ def pool(args: argparse.Namespace) -> None:
         size = len(flat.features)
         first = np.array((work / f"run{number}.init.opt").read_text().split()[:size], np.float64)
         rng = np.random.default_rng([args.seed, number])
-        starts = [first, *(rng.random(size) for _ in range(OptimiserOptions.restarts))]
+        starts = [first, *(rng.random(size) for _ in range(OptimizerOptions.restarts))]
         values, best, seconds = optima_of_moses(Path(args.moses).resolve(), work, number, starts)
         began = time.process_time()
         optima = [mert.search(flat, start, np.ones(size, bool)) for start in starts]
@@ -282,18 +284,18 @@ Runs = dict[tuple[str, int], dict[str, Any]]
 """Results of runs by system and seed."""
 
 
-def results_of(split: Path, optimiser: str) -> Runs:
+def results_of(split: Path, optimizer: str) -> Runs:
     """Return the results of the finished runs."""
-    paths = sorted(split.glob(f"tuning/{optimiser}/*/run*/result.json"))
+    paths = sorted(split.glob(f"tuning/{optimizer}/*/run*/result.json"))
     return {(path.parent.parent.name, int(path.parent.name[3:])): read_json(path) for path in paths}
 
 
 def report(args: argparse.Namespace) -> None:
-    """Print a row for every split and optimiser."""
-    head = ["split", "optimiser", "runs", "dev", "held out", "sd over seeds", "superset too low", "decodings", "CPU s"]
+    """Print a row for every split and optimizer."""
+    head = ["split", "optimizer", "runs", "dev", "held out", "sd over seeds", "superset too low", "decodings", "CPU s"]
     print("| " + " | ".join([*head, "by system"]) + " |\n" + "|---" * 10 + "|")
-    for split, optimiser in product(map(Path, args.split), (MERT_MOSES, *OPTIMISERS)):
-        found = results_of(split, optimiser)
+    for split, optimizer in product(map(Path, args.split), (MERT_MOSES, *OPTIMIZERS)):
+        found = results_of(split, optimizer)
         if not found:
             continue
         systems = list(dict.fromkeys(system for system, _ in found))
@@ -302,7 +304,7 @@ def report(args: argparse.Namespace) -> None:
         pairs = [
             (found[a, s]["dev"], found[b, s]["dev"]) for a, b in SUBSETS for x, s in found if x == a and (b, s) in found
         ]
-        cells = [split.name, optimiser, str(len(found)), f"{statistics.fmean(r['dev'] for r in found.values()):.2f}"]
+        cells = [split.name, optimizer, str(len(found)), f"{statistics.fmean(r['dev'] for r in found.values()):.2f}"]
         cells += [f"{statistics.fmean(map(statistics.fmean, tests.values())):.2f}"]
         cells += [f"{statistics.fmean(variances) ** 0.5:.3f}" if variances else ""]
         cells += [f"{sum(b < a - 0.05 for a, b in pairs)} of {len(pairs)}"]
@@ -349,7 +351,7 @@ def main() -> None:
         new.add_argument("--moses", required=True, metavar="DIR", help="has bin/mert, bin/extractor and scripts/")
 
     new = tunes("run", run, "tune, and translate the held-out text", ["baseline", "rnn", "cslm", "cslm_rnn"])
-    new.add_argument("--optimiser", choices=OPTIMISERS, required=True)
+    new.add_argument("--optimizer", choices=OPTIMIZERS, required=True)
     moses(tunes("moses", run_moses, "tune with mert-moses.pl, and translate the held-out text", ["baseline", "rnn"]))
     new = commands.add_parser("pool", help="compare one optimisation on the n-best lists of `mert-moses.pl`")
     new.add_argument("--split", required=True, help="directory of a split with runs of `moses`")

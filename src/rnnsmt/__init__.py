@@ -13,17 +13,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rnnsmt import align as align
     from rnnsmt import analysis as analysis
-    from rnnsmt import api as api
     from rnnsmt import corpus as corpus
     from rnnsmt import cslm as cslm
     from rnnsmt import demo as demo
+    from rnnsmt import evaluation as evaluation
     from rnnsmt import lm as lm
+    from rnnsmt import moses as moses
     from rnnsmt import nnjm as nnjm
     from rnnsmt import phrases as phrases
     from rnnsmt import project as project
     from rnnsmt import rnn as rnn
+    from rnnsmt import search as search
     from rnnsmt import selection as selection
     from rnnsmt import seq2seq as seq2seq
+    from rnnsmt import tuning as tuning
+    from rnnsmt.base.io import InputError as InputError
     from rnnsmt.translation.system import System
 
     load = System
@@ -33,30 +37,35 @@ __version__ = "1.0.0"
 PACKAGES = (
     "align",
     "analysis",
-    "api",
     "corpus",
     "cslm",
     "demo",
+    "evaluation",
     "lm",
+    "moses",
     "nnjm",
     "phrases",
     "project",
     "rnn",
+    "search",
     "selection",
     "seq2seq",
+    "tuning",
 )
 """Packages whose functions are for Python users; they are imported on first use."""
 
 
 def __getattr__(name: str) -> object:
-    """Provide the packages and ``rnnsmt.api``, and ``rnnsmt.load(directory)``, to load a tuned system."""
+    """Provide the packages, ``InputError``, and ``rnnsmt.load(directory)``, to load a tuned system."""
     if name in PACKAGES:
         return import_module(f"rnnsmt.{name}")
     if name == "load":
         return import_module("rnnsmt.translation.system").System
+    if name == "InputError":
+        return import_module("rnnsmt.base.io").InputError
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Return the names in the module, including those that are loaded on first use."""
-    return sorted({*globals(), *PACKAGES, "load"})
+    return sorted({*globals(), *PACKAGES, "InputError", "load"})

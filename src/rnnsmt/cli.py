@@ -45,6 +45,15 @@ RENAMED = {
 }
 """Former names of commands, which are refused with the new name."""
 
+RENAMED = {
+    ("moses", "ini"): "write-ini",
+    ("evaluation", "bleu"): "score",
+    ("search", "binarise"): "binarize",
+    ("tuning", "mert"): "tune",
+    ("tuning", "optimise"): "optimize",
+}
+"""Former names of commands, which are refused with the new name."""
+
 EXIT_STATUS = """\
 exit status:
   0      success
@@ -75,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         catch_signals()
         clock = StageClock(name)
-        figures = args.run(args)
+        figures = args.run_command(args)
         sys.stdout.flush()
         if figures is not None:
             clock.finish(figures)
@@ -152,7 +161,7 @@ def _shown_default(action: argparse.Action) -> str:
 
 
 def command_parser(package: str, name: str, short: str = "") -> "CommandParser":
-    """Return the parser of the options of a command; the parsed ``run`` is the function that runs it.
+    """Return the parser of the options of a command; the parsed ``run_command`` is the function that runs it.
 
     short: the short name of the command, if it was used.
     """
@@ -162,7 +171,7 @@ def command_parser(package: str, name: str, short: str = "") -> "CommandParser":
     if operation := operations(package).get(name):
         parser.description = operation.help()
         operation.add_options(parser)
-        parser.set_defaults(run=operation.run)
+        parser.set_defaults(run_command=operation.run)
         return parser
     commands, function = import_module(f"rnnsmt.{package}.commands"), name.replace("-", "_")
     run = getattr(commands, function)
@@ -173,7 +182,7 @@ def command_parser(package: str, name: str, short: str = "") -> "CommandParser":
         check_options(args)
         return run(args)
 
-    parser.set_defaults(run=checked_run)
+    parser.set_defaults(run_command=checked_run)
     return parser
 
 

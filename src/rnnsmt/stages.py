@@ -46,36 +46,10 @@ PACKAGES: dict[str, str] = {
 }
 
 STAGES: dict[str, dict[str, Stage]] = {
-    "search": {
-        "decode": Stage(4, "translate tokenised text with a Moses model"),
-        "binarise": Stage(1, "convert a model to one memory-mapped binary file"),
-    },
-    "tuning": {
-        "mert": Stage(9, "tune weights by MERT or batch MIRA on a dev set"),
-        "optimise": Stage(1, "optimise weights on given n-best lists"),
-        "rerank": Stage(1, "select the best hypothesis of every n-best list"),
-    },
-    "evaluation": {
-        "bleu": Stage(6, "score one output: BLEU, sacreBLEU, chrF, chrF++ and TER"),
-        "score": Stage(6, "detokenise and score the output of all runs of a system"),
-        "table": Stage(13, "write Table 1 from the score files of all runs"),
-        "compare": Stage(4, "compare two systems sentence by sentence"),
-        "oracle": Stage(1, "compute the oracle BLEU of n-best lists"),
-        "provenance": Stage(7, "record the files, seeds and weights of Table 1"),
-    },
     "translation": {
         "describe": Stage(3, "write the preprocessing and decoder settings that `translate` reads"),
         "translate": Stage(1, "translate raw text with a tuned system, or serve it over HTTP"),
         "pack": Stage(1, "pack a tuned system into one archive"),
-    },
-    "moses": {
-        "check": Stage(1, "check that a Moses installation is complete and works"),
-        "align": Stage(1, "align a parallel corpus with MGIZA, GIZA++ or fast_align"),
-        "train": Stage(1, "train phrase and reordering tables with train-model.perl"),
-        "tune": Stage(2, "tune weights with mert-moses.pl"),
-        "decode": Stage(1, "translate tokenised text with the decoder of Moses"),
-        "ini": Stage(2, "write the moses.ini of a model directory"),
-        "add-feature": Stage(2, "add the feature of rescored n-best lists to a moses.ini"),
     },
 }
 

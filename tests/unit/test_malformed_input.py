@@ -49,9 +49,9 @@ STAGES = {
     "perplexity": "lm perplexity --lm lm.arpa --input dev.fr --output O1",
     "pairs": "rnn prepare --phrase-table pt --source tok.en --target tok.fr --vocab-size 30 --output-dir OD",
     "decode": "search decode --ini moses.ini --input dev.en --output O1 --nbest 3 --nbest-file O2 --report O3",
-    "mert": "tuning mert --ini moses.ini --source dev.en --reference dev.fr --output-ini O1 --output-history O2 "
+    "mert": "tuning tune --ini moses.ini --source dev.en --reference dev.fr --output-ini O1 --output-history O2 "
     "--checkpoint-dir OD --seed 1 --nbest 5 --restarts 1 --iterations 1 --pop-limit 20",
-    "bleu": "evaluation bleu --hypothesis dev.fr --reference dev.fr --system s --test-set t --output O1",
+    "bleu": "evaluation score --hypothesis dev.fr --reference dev.fr --system s --test-set t --output O1",
 }
 
 TABLES = ("pt", "ro", "lm.arpa")
@@ -84,7 +84,8 @@ def valid_files() -> None:
         STAGES["table"].replace("O1", "pt"),
         STAGES["reordering"].replace("O1", "ro"),
         STAGES["lm"].replace("O1", "lm.arpa"),
-        "moses ini --model-dir . --output moses.ini --phrase-table pt --reordering-table ro --lm lm.arpa --lm-order 2",
+        "moses write-ini --model-dir . --output moses.ini --phrase-table pt --reordering-table ro --lm lm.arpa "
+        "--lm-order 2",
     ):
         assert main(line.split()) == 0, line
     np.save("sc.npy", np.full(len(Path("pt").read_bytes().splitlines()), -1.0, np.float32))
@@ -217,7 +218,7 @@ def test_names_that_are_not_utf8(place: Path, capsys: pytest.CaptureFixture[str]
         (place / f"{name}\udce9").write_bytes((place / name).read_bytes())
         with redirect_stderr(io.StringIO()):  # like stderr and unlike that of pytest, it takes any name
             assert main(STAGES[stage].replace(name, f"{name}\udce9").split()) == 0
-    ini = "moses ini --model-dir . --output O1 --phrase-table pt\udce9 --reordering-table ro --lm lm.arpa --lm-order 2"
+    ini = "moses write-ini --model-dir . --output O1 --phrase-table pt\udce9 --reordering-table ro --lm lm.arpa"
     (place / "pt").rename("pt\udce9")
     (place / "ex.parquet").rename("ex.parquet\udce9")
     for command, sentence in (
@@ -422,19 +423,9 @@ def test_a_text_of_a_language_model_stays_where_it_cannot_be_replaced(
     assert "tok.fr, line 2: not UTF-8" in refused(trained, command, capsys)
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ("--save-every nan", "--save-every nan: must be a non-negative number of seconds"),
-        ("--save-every -1", "--save-every -1.0: must be a non-negative number of seconds"),
-        ("--time-limit 0", "--time-limit 0.0: must be a positive number of seconds"),
-        ("--time-limit nan", "--time-limit nan: must be"),
-        ("--hidden 2147483647", "out of memory"),
-    ],
-)
-def test_numbers_of_a_training(trained: Path, capsys: pytest.CaptureFixture[str], options: str, sentence: str) -> None:
+def test_a_training_without_enough_memory(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(trained / "checkpoint")
-    assert sentence in refused(trained, f"{TRAIN} {options}", capsys)
+    assert "out of memory" in refused(trained, f"{TRAIN} --hidden 2147483647", capsys)
 
 
 @pytest.mark.parametrize(("stage", "name"), [("perplexity", "lm.arpa"), ("mert", "dev.fr"), ("table", "lex.e2f")])

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SMALL = {
     "demo": {"scale": 0.15},
     "networks": {"seeds": 2},
-    "tuning": {"runs": 2, "optimiser": "mert", "iterations": 3, "restarts": 4},
+    "tuning": {"runs": 2, "optimizer": "mert", "iterations": 3, "restarts": 4},
     "search": {"pop_limit": 100},
     "rnn": {"settings": {"hidden": 32, "embedding": 16, "maxout": 16, "updates": 150}},
     "cslm": {"settings": {"projection": 16, "hidden_1": 32, "hidden_2": 16, "epochs": 2}},

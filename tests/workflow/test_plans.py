@@ -76,7 +76,7 @@ def test_multi30k_raw(workflow, shared_dir):
     assert held_out == training
     assert len(held_out.split()) == 982
     assert re.search(r"evaluation table .* --joint flickr=\S+ .* --paper ", said)
-    assert "--optimiser mert" in said
+    assert "--optimizer mert" in said
 
 
 def test_mini_wmt(workflow, shared_dir):
@@ -228,7 +228,7 @@ def test_only_clusters_limit_the_time(workflow, settings, expected):
     """Long rules pass their time limit to their stages: `job_hours` on a cluster, otherwise ten years."""
     plan = workflow.call("--dry-run", "--printshellcmds", "--config", *settings).stdout
     assert max(map(int, re.findall(r"runtime=(\d+)", plan))) == expected
-    for stage, jobs in (("rnn train", 1), ("cslm train", 1), ("nnjm train", 1), ("tuning mert", 9)):
+    for stage, jobs in (("rnn train", 1), ("cslm train", 1), ("nnjm train", 1), ("tuning tune", 9)):
         told = re.findall(rf"rnnsmt {stage} .* --time-limit \$\(\((\d+) \* 60\)\) &>", plan)
         assert told == [str(expected)] * jobs
 
@@ -446,7 +446,7 @@ def test_the_joint_model(workflow):
         "--cslm ../cslm/network1/model.safetensors --cslm-unknown class --nnjm ../nnjm/network1/model.safetensors "
         in inis
     )
-    mert = workflow.commands("mert", *settings, *systems).split("rnnsmt tuning mert ")[1:]
+    mert = workflow.commands("mert", *settings, *systems).split("rnnsmt tuning tune ")[1:]
     assert sum("--cslm-cells 50" in command for command in mert) == 2
     own = workflow.commands("provenance", *settings, *systems)
     assert all(
@@ -558,12 +558,12 @@ def test_settings_of_the_search_and_of_mert(workflow):
     """Settings of search and tuning are passed on; cslm_cells only to systems with a CSLM."""
     settings = [
         "search={cslm_cells: 77}",
-        "tuning={iterations: 5, optimiser: mira}",
+        "tuning={iterations: 5, optimizer: mira}",
         "compare=[baseline, cslm]",
     ]
-    commands = workflow.commands("mert", *settings).split("rnnsmt tuning mert ")[1:]
+    commands = workflow.commands("mert", *settings).split("rnnsmt tuning tune ")[1:]
     assert len(commands) == 2
-    assert all("--nbest 50 --iterations 5 --optimiser mira --pop-limit" in command for command in commands)
+    assert all("--nbest 50 --iterations 5 --optimizer mira --pop-limit" in command for command in commands)
     assert all(("--cslm-cells 77" in command) == ("/cslm/" in command) for command in commands)
 
 
@@ -769,7 +769,7 @@ def test_a_change_that_names_the_same_files_and_values(recorded, tmp_path, chang
 INTERRUPTED = [
     ("symmetrize", "align symmetrize", {"seed": 1}, "results/align/model4/aligned.grow-diag-final-and.gz"),
     ("language_model", "lm estimate", {"lm": {"order": 3}}, "results/model/lm.arpa.gz"),
-    ("mert", "tuning mert", {"tuning": {"nbest": 30}}, "results/systems/baseline/run1/moses.ini"),
+    ("mert", "tuning tune", {"tuning": {"nbest": 30}}, "results/systems/baseline/run1/moses.ini"),
 ]
 """Rules, their commands, changed settings, and an output."""
 

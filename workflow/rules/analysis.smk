@@ -208,7 +208,7 @@ rule compare_systems:
         tables=lambda w, input: Path(input.tables[0]).parent,
         columns=lambda w: systems.columns(systems.features(w.system)),
     shell:
-        "rnnsmt evaluation compare --baseline {input.baseline:q} --system {input.system:q} --names {params.names:q} "
+        "rnnsmt evaluation compare --baseline {input.baseline:q} --hypothesis {input.system:q} --names {params.names:q} "
         "--trainings {params.trainings} {params.shared} --reference {input.reference:q} --source {input.source:q} "
         "--details {input.details:q} --ini {input.ini:q} --model-dir {params.tables:q} --columns {params.columns} "
         "--device {resources.device} --output-json {output.json:q} --output-md {output.md:q} &> {log:q}"

@@ -106,7 +106,9 @@ rule score:
         reference=[texts.set_text("tokenized", name, TARGET) for name in SETS],
         plain_reference=[texts.plain_reference(name) for name in SETS],
     output:
-        [of_every_run(kind) for kind in ("tokens", "detokenized", "bleu.json")],
+        tokens=of_every_run("tokens"),
+        detokenized=of_every_run("detokenized"),
+        scores=of_every_run("bleu.json"),
     log:
         "results/logs/evaluation/score.{system}.log",
     conda:
@@ -116,15 +118,15 @@ rule score:
         runtime=minutes(30),
     params:
         version=version("evaluation", "score"),
-        parts=(version("corpus", "detokenize"), version("evaluation", "bleu")),
-        sets=lambda w, input: " ".join(
-            shlex.quote("=".join(files)) for files in zip(SETS, input.reference, input.plain_reference)
-        ),
+        detokenize=version("corpus", "detokenize"),
+        sets=in_order(SETS),
         case=f"{KEEP_CASE} {switch('lowercase', config['text']['lowercase'])}",
-        directories=lambda w, input: list(dict.fromkeys(str(Path(text).parent) for text in input.text)),
     shell:
-        "rnnsmt evaluation score --run-dir {params.directories:q} --set {params.sets} "
-        f"--lang {TARGET} {{params.case}} --system {{wildcards.system}} &> {{log:q}}"
+        "rnnsmt evaluation score --hypothesis {input.text:q} --reference {input.reference:q} "
+        "--detok-reference {input.plain_reference:q} --decode-report {input.decode:q} --test-set {params.sets} "
+        f"--detokenize --lang {TARGET} {{params.case}} --system {{wildcards.system}} "
+        "--output-tokens {output.tokens:q} --output-detokenized {output.detokenized:q} --output {output.scores:q} "
+        "&> {log:q}"
 
 
 rule table1:

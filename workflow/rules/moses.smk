@@ -45,12 +45,12 @@ rule moses_ini:
         mem_mb=megabytes(100),
         runtime=minutes(10),
     params:
-        version=version("moses", "ini"),
+        version=version("moses", "write-ini"),
         limits=LIMITS,
         order=config["lm"]["order"],
         directory=subpath(output[0], parent=True),
     shell:
-        f"rnnsmt moses ini --model-dir {{params.directory:q}} --phrase-table {PHRASE_TABLE} "
+        f"rnnsmt moses write-ini --model-dir {{params.directory:q}} --phrase-table {PHRASE_TABLE} "
         f"--reordering-table {REORDERING_TABLE} --lm {paths.LM} --lm-order {{params.order}} {{params.limits}} "
         "--output {output:q} &> {log:q}"
 
@@ -69,13 +69,13 @@ rule augmented_ini:
         mem_mb=megabytes(100),
         runtime=minutes(10),
     params:
-        version=version("moses", "ini"),
+        version=version("moses", "write-ini"),
         limits=LIMITS,
         order=config["lm"]["order"],
         model=lambda w: systems.ini_options(w.features.split("_"), w.network),
         directory=lambda w, output: Path(output[0]).parents[3] / "model",
     shell:
-        f"rnnsmt moses ini --model-dir {{params.directory:q}} --lm {paths.LM} "
+        f"rnnsmt moses write-ini --model-dir {{params.directory:q}} --lm {paths.LM} "
         "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
 
 

@@ -209,11 +209,11 @@ rule tune_lists:
         mem_mb=megabytes(400, 25),
         runtime=minutes(120, 5),
     params:
-        version=version("tuning", "optimise"),
-        options=systems.optimiser_options(),
+        version=version("tuning", "optimize"),
+        options=systems.optimizer_options(),
         seed=lambda w: config["seed"] + int(w.run),
     shell:
-        "rnnsmt tuning optimise --ini {input.ini:q} --nbest {input.nbest:q} --source {input.source:q} "
+        "rnnsmt tuning optimize --ini {input.ini:q} --nbest {input.nbest:q} --source {input.source:q} "
         "--reference {input.reference:q} --seed {params.seed} {params.options} --threads {threads} "
         "--output-ini {output:q} &> {log:q}"
 

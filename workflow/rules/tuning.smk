@@ -27,7 +27,7 @@ if "tuning" in MOSES_PARTS:
         params:
             version=version("moses", "tune"),
             home=MOSES_HOME,
-            options=f"--optimiser {config['tuning']['optimiser']} --nbest {config['tuning']['nbest']} "
+            options=f"--optimizer {config['tuning']['optimizer']} --nbest {config['tuning']['nbest']} "
             f"--max-iterations {config['tuning']['iterations']}",
             limits=systems.moses_limits(),
             seeds=[config["seed"] + run for run in RUNS],
@@ -67,9 +67,9 @@ else:
             gpu=search_gpu,
             device=DEVICE,
         params:
-            version=version("tuning", "mert"),
+            version=version("tuning", "tune"),
             decoder=version("search", "decode"),
-            options=systems.optimiser_options(),
+            options=systems.optimizer_options(),
             nbest=config["tuning"]["nbest"],
             iterations=config["tuning"]["iterations"],
             limits=lambda w: systems.search_options(w.system),
@@ -77,7 +77,7 @@ else:
             tables=lambda w, input: systems.table_directories(w.system, input.tables),
             checkpoints=lambda w, output: [f"{Path(ini).parent}/checkpoint" for ini in output.ini],
         shell:
-            "rnnsmt tuning mert --ini {input.ini:q} --model-dir {params.tables:q} "
+            "rnnsmt tuning tune --ini {input.ini:q} --model-dir {params.tables:q} "
             "--source {input.source:q} --reference {input.reference:q} --seed {params.seeds} "
             "--output-ini {output.ini:q} --output-history {output.history:q} --checkpoint-dir {params.checkpoints:q} "
             "--nbest {params.nbest} --iterations {params.iterations} {params.options} {params.limits} --device {resources.device} --threads {threads} "

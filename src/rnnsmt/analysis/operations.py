@@ -222,7 +222,7 @@ def sentence_vectors(
         vectors_of,
     )
     from rnnsmt.base.io import read_lines, words_of, write_json
-    from rnnsmt.base.progress import say
+    from rnnsmt.base.progress import warn
     from rnnsmt.base.rendering import save
 
     with TextFiles() as files:
@@ -237,7 +237,7 @@ def sentence_vectors(
         split = [words_of(sentence) for sentence in group]
         unknown = sorted({word for words in split for word in words if word not in trained.source.index})
         if unknown:
-            say(f"warning: not in the vocabulary of the network: {', '.join(unknown)}")
+            warn(f"not in the vocabulary of the network: {', '.join(unknown)}")
         points, shares = principal_components(vectors_of(trained, split))
         plots.append({"sentences": group, "points": points.tolist(), "variance": shares.tolist(), "unknown": unknown})
     if output:
@@ -332,14 +332,14 @@ def phrase_examples(
     """
     from rnnsmt.analysis import phrase_pairs as examples
     from rnnsmt.base.io import write_json
-    from rnnsmt.base.progress import say
+    from rnnsmt.base.progress import warn
     from rnnsmt.base.rendering import write_page
 
     network, trained_on = _load_network(model, pairs)
     phrases = examples.long_phrases(phrase_table, targets)
     if not phrases:
         more = f"more than {examples.MORE_WORDS_THAN} words and at least {targets} targets"
-        say(f"warning: {phrase_table} contains no source phrase with {more}; the output tables are empty")
+        warn(f"{phrase_table} contains no source phrase with {more}; the output tables are empty")
     frequent, rare = examples.choose(phrases, number, seed)
     listed = examples.examples_of(
         phrase_table, list(map(str, each(scores))), [*frequent, *rare], network, trained_on.vocabularies,
@@ -395,7 +395,7 @@ def embeddings(
     """
     from rnnsmt.analysis import representations as maps
     from rnnsmt.base.io import write_json
-    from rnnsmt.base.progress import say
+    from rnnsmt.base.progress import warn
     from rnnsmt.base.rendering import save
 
     network, trained_on = _load_network(model, pairs)
@@ -404,7 +404,7 @@ def embeddings(
     else:
         labelled, title = maps.phrase_vectors(network, trained_on, sample, seed), "{} source phrases"
     if len(labelled.labels) < maps.FEW:
-        say(f"warning: {len(labelled.labels)} {of} are too few to plot; the plot is empty")
+        warn(f"{len(labelled.labels)} {of} are too few to plot; the plot is empty")
     points = maps.plane(labelled.vectors, seed)
     drawn = maps.EmbeddingMap(labelled.labels, points, maps.clusters(points), labelled.vectors.shape[1])
     if output:

@@ -101,6 +101,22 @@ CheckpointDir = Annotated[
     ),
 ]
 
+CheckpointDirs = Annotated[
+    str | Path | Sequence[str | Path],
+    Field(
+        metavar="DIR",
+        path="directory",
+        expected="a path or a list of paths",
+        several=True,
+        required=True,
+    ),
+]
+
+Seeds = Annotated[
+    Seed | Sequence[Seed],
+    Field("random seed of each run", expected="an integer from 0 or a list of them", several=True, required=True),
+]
+
 SaveEvery = Annotated[float, Field("minimum time between checkpoints", ge=0, metavar="SECONDS")]
 SAVE_EVERY: Final = 300.0
 

@@ -73,7 +73,7 @@ class Field:
         check: function that raises ``ValueError`` for a wrong value.
         path: whether the value is a path: ``input``, ``output`` (a file) or ``directory`` (of outputs).
         several: whether the option takes several values, of which the function gets the list; its items have the type
-            of those of the ``Sequence`` among the alternatives of the type.
+            of those of the ``Sequence`` among the alternatives of the type. Of a mapping, ``parse`` gives the entries.
         required: whether the command requires the option although the function has a default.
         positional: whether the command takes the value without the name of an option.
         group: several options of a command that make one value, for example the settings of a network.
@@ -349,10 +349,12 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
         rest["dest"] = name
     elif origin is Literal:
         rest["choices"] = parts
+    elif origin is Mapping and field.several:
+        rest |= {"nargs": "+", "action": _OneByName, "type": _entry_parser(field), "metavar": field.metavar}
     elif field.several:
         sequence = next(part for part in parts if get_origin(part) is Sequence)
         rest |= _of_list(sequence, field, rest["default"])
-    elif origin is Mapping:
+    elif origin is Mapping and field.parse is None:
         of_lists = get_origin(described(parts[1])[0]) in _LISTS
         item = get_args(described(parts[1])[0])[0] if of_lists else parts[1]
         action = _ByName if of_lists else _OneByName
@@ -377,7 +379,8 @@ def _of_list(kind: Any, field: Field, default: Any) -> dict[str, Any]:
     if has_length:
         rest["nargs"] = len(get_args(kind))
     else:
-        rest["nargs"] = "*" if default is not None and not default and not is_nested else "+"
+        may_be_empty = field.min_length == 0 or (default is not None and not default)
+        rest["nargs"] = "*" if may_be_empty and not is_nested else "+"
     if is_nested or (not has_length and not default):
         rest["action"] = _Append if is_nested else _Extend
     return rest
@@ -418,9 +421,23 @@ class _OneByName(argparse.Action):
         found = getattr(namespace, self.dest) or {}
         for name, value in values:
             if name in found:
-                raise argparse.ArgumentError(self, f"{name}={value}: there are two values named {name}")
+                raise argparse.ArgumentError(self, f"there are two values named {name}")
             found[name] = value
         setattr(namespace, self.dest, found)
+
+
+def _entry_parser(field: Field) -> Callable[[str], tuple[str, Any]]:
+    """Return the function that argparse calls with the text of an entry of a mapping."""
+
+    def parse(text: str) -> tuple[str, Any]:
+        assert field.parse is not None
+        try:
+            key, value = field.parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text}: {error}") from None
+        return key, value
+
+    return parse
 
 
 def _named_parser(item: Any, field: Field) -> Callable[[str], tuple[str, Any]]:
@@ -463,6 +480,8 @@ def _paths(kind: Any, field: Field, value: Any) -> Iterator[str | PathLike[str]]
 def _metavar(annotation: Any) -> Any:
     """Return the placeholder of a value, if its type or its field determines it."""
     kind, field = described(annotation)
+    if get_origin(kind) is Literal:
+        return f"{{{','.join(map(str, get_args(kind)))}}}"
     return field.metavar or _METAVARS.get(kind)
 
 

@@ -14,6 +14,7 @@ Statistics are additive over segments. The length of the hypothesis is its numbe
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +89,7 @@ def bleu_of(statistics: Sequence[int] | NDArray[np.integer]) -> BleuScore:
     )
 
 
-def read_texts(text: str, references: list[str]) -> tuple[list[str], list[list[str]]]:
+def read_texts(text: str | Path, references: Sequence[str | Path]) -> tuple[list[str], list[list[str]]]:
     """Read decoder output, or the source of a dev set, together with its references.
 
     The number of empty segments is printed on stderr.

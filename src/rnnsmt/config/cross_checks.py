@@ -7,7 +7,7 @@ from typing import Any
 
 from rnnsmt.base.options import pruning_mistake
 from rnnsmt.config.corpora import corpora_of, file_mistakes, is_in_domain
-from rnnsmt.config.derived import MOSES_OPTIMISERS, kept_whole, moses_searches, parts_of_moses
+from rnnsmt.config.derived import MOSES_OPTIMIZERS, kept_whole, moses_searches, parts_of_moses
 from rnnsmt.config.features import BY_NAME, CSLM, NNJM, features_of, named_features
 from rnnsmt.config.languages import code_mistake
 from rnnsmt.config.messages import hint
@@ -50,8 +50,8 @@ def _check_engine(config: Mapping[str, Any]) -> Iterator[str]:
         yield "text.max_length: MGIZA and GIZA++ truncate sentences of more than 100 words; set it to 100 or less"
     if {"training", "tuning", "decoding"} & set(parts) and not config["text"]["escape"]:
         yield "text.escape: Moses interprets | as the factor separator; set it to true"
-    if "tuning" in parts and config["tuning"]["optimiser"] not in MOSES_OPTIMISERS:
-        yield f"tuning.optimiser: Moses has no {config['tuning']['optimiser']}; use {' or '.join(MOSES_OPTIMISERS)}"
+    if "tuning" in parts and config["tuning"]["optimizer"] not in MOSES_OPTIMIZERS:
+        yield f"tuning.optimizer: Moses has no {config['tuning']['optimizer']}; use {' or '.join(MOSES_OPTIMIZERS)}"
     if "alignment" in parts and "hmm" in config["alignment"]["aligners"]:
         yield "alignment.aligners: Moses has no aligner hmm; use model4 (MGIZA or GIZA++) or fast_align"
     remedy_of = {

@@ -8,8 +8,8 @@ from rnnsmt.config.corpora import DEMO_DIRECTORY, corpora_of, files_of
 PARTS = ("alignment", "training", "tuning", "decoding")
 """Parts of the pipeline that ``engine`` can assign to Moses."""
 
-MOSES_OPTIMISERS = {"mert": "mert", "mira": "kbmira"}
-"""Optimisers that Moses has, and its program of each."""
+MOSES_OPTIMIZERS = {"mert": "mert", "mira": "kbmira"}
+"""Optimizers that Moses has, and its program of each."""
 
 
 def amount_kept(amount: str | float | Mapping[str, float]) -> str:

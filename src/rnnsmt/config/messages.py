@@ -19,12 +19,13 @@ ELSEWHERE = {
     "directory": "the option --directory of snakemake",
     "tuning.seeds": "networks.seeds",
     "tuning.seed": "seed",
+    "tuning.optimiser": "tuning.optimizer",
     "rnn.seeds": "networks.seeds",
     "cslm.vocab_size": "rnn.vocab_size, which the CSLM shares",
     "source_lang": "languages: {source: en, target: fr}",
     "target_lang": "languages: {source: en, target: fr}",
 }
-"""Keys that are often expected in other places, with the right ones."""
+"""Keys that are often expected in other places, or had another name before, with the right ones."""
 
 
 def shortened(value: Any) -> str:

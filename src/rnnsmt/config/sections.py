@@ -36,24 +36,6 @@ Symmetrization = Annotated[
 
 Smoothing = Literal["none", "kneser-ney"]
 
-PhraseLength = Annotated[
-    int,
-    Field(
-        ge=1,
-        le=8,  # the links of a phrase pair are stored in 64 bits
-        description="maximum number of words of a phrase",
-    ),
-]
-
-PhraseSmoothing = Annotated[
-    Smoothing,
-    auto(
-        "smoothing of the phrase probabilities; none: relative frequencies, as in Moses and in the paper; "
-        "kneser-ney: Foster et al. (2006)",
-        demo="none",
-    ),
-]
-
 
 @section
 class Languages:
@@ -159,6 +141,25 @@ class Alignment:
         str | None,
         Field(description="file with an alignment by another program in Pharaoh format, used instead of the aligners"),
     ] = None
+
+
+PhraseLength = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=8,  # the links of a phrase pair are stored in 64 bits
+        description="maximum number of words of a phrase",
+    ),
+]
+
+PhraseSmoothing = Annotated[
+    Smoothing,
+    auto(
+        "smoothing of the phrase probabilities; none: relative frequencies, as in Moses and in the paper; "
+        "kneser-ney: Foster et al. (2006)",
+        demo="none",
+    ),
+]
 
 
 @section
@@ -317,6 +318,31 @@ class Search:
     cslm_cells: CslmCells = 100
 
 
+Optimizer = Annotated[
+    Literal["mert", "mert-averaged", "mira"],
+    Field(
+        description="optimizer; mert: minimum error rate training as in mert-moses.pl and the paper; "
+        "mert-averaged: with means of local optima and iterations, which vary less from run to run; mira: batch "
+        "MIRA"
+    ),
+]
+
+NbestSize = Annotated[int, auto("number of distinct translations in an n-best list", demo=50, ge=2)]
+
+Restarts = Annotated[int, auto("mert, mert-averaged: random restarts per iteration", demo=8, ge=0)]
+
+Iterations = Annotated[
+    int | None,
+    auto(
+        "number of iterations; mert: the maximum, a run ends when the weights no longer change; others: exactly, "
+        "the weights of their second half are averaged; null: 25 with mert, 16 with others; a larger number "
+        "extends a finished run",
+        demo=8,
+        ge=1,
+    ),
+]
+
+
 @section
 class Tuning:
     """Tuning of the weights on the dev set. Every system is tuned separately."""
@@ -324,36 +350,20 @@ class Tuning:
     runs: Annotated[
         int, Field(ge=1, le=100, description="number of independent tuning runs; run n has the seed `seed` + n")
     ] = 3
-    optimiser: Annotated[
-        Literal["mert", "mert-averaged", "mira"],
-        Field(
-            description="optimiser; mert: minimum error rate training as in mert-moses.pl and the paper; "
-            "mert-averaged: with means of local optima and iterations, which vary less from run to run; mira: batch "
-            "MIRA"
-        ),
-    ] = "mert"
-    nbest: Annotated[int, auto("number of distinct translations in an n-best list", demo=50, ge=2)] = 100
-    restarts: Annotated[int, auto("mert, mert-averaged: random restarts per iteration", demo=8, ge=0)] = 20
-    iterations: Annotated[
-        int | None,
-        auto(
-            "number of iterations; mert: the maximum, a run ends when the weights no longer change; others: exactly, "
-            "the weights of their second half are averaged; null: 25 with mert, 16 with others; a larger number "
-            "extends a finished run",
-            demo=8,
-            ge=1,
-        ),
-    ] = None
+    optimizer: Optimizer = "mert"
+    nbest: NbestSize = 100
+    restarts: Restarts = 20
+    iterations: Iterations = None
 
     def __post_init__(self) -> None:
         """Resolve ``iterations``."""
         if self.iterations is None:
-            object.__setattr__(self, "iterations", default_iterations(self.optimiser))
+            object.__setattr__(self, "iterations", default_iterations(self.optimizer))
 
 
-def default_iterations(optimiser: str) -> int:
-    """Return the number of iterations of an optimiser: that of mert-moses.pl for ``mert``."""
-    return 25 if optimiser == "mert" else 16
+def default_iterations(optimizer: str) -> int:
+    """Return the number of iterations of an optimizer: that of mert-moses.pl for ``mert``."""
+    return 25 if optimizer == "mert" else 16
 
 
 @section

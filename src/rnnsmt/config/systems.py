@@ -172,7 +172,7 @@ class Systems:
         return self._of_every_network(system, lambda n: f"results/augmented/{'_'.join(features)}/network{n}/moses.ini")
 
     def ini_options(self, features: Collection[str], network: int | str) -> str:
-        """Return the options of ``moses ini`` for a set of features, with paths relative to results/model."""
+        """Return the options of ``moses write-ini`` for a set of features, with paths relative to results/model."""
         table, reordering = (
             path.removeprefix("model/") if path.startswith("model/") else f"../{path}"
             for path in self.tables(features, network)
@@ -214,20 +214,20 @@ class Systems:
         names = [*LIMITS, NETWORK_LIMIT] if has_networks else LIMITS
         return settings_options({name: self.config["search"][name] for name in names})
 
-    def optimiser_options(self) -> str:
-        """Return the options of ``tuning mert`` and ``tuning optimise`` that select the optimiser."""
-        mira = self.config["tuning"]["optimiser"] == "mira"
-        names = ["optimiser"] if mira else ["optimiser", "restarts"]
+    def optimizer_options(self) -> str:
+        """Return the options of ``tuning tune`` and ``tuning optimize`` that select the optimizer."""
+        mira = self.config["tuning"]["optimizer"] == "mira"
+        names = ["optimizer"] if mira else ["optimizer", "restarts"]
         return settings_options({name: self.config["tuning"][name] for name in names})
 
     def tuning_text(self) -> str:
         """Return a text on how the phrase-based systems are tuned, for the notes of the table."""
         tuning = self.config["tuning"]
-        name = {"mert": "MERT", "mert-averaged": "averaged MERT", "mira": "batch MIRA"}[tuning["optimiser"]]
+        name = {"mert": "MERT", "mert-averaged": "averaged MERT", "mira": "batch MIRA"}[tuning["optimizer"]]
         last = tuning["iterations"]
         if "tuning" in parts_of_moses(self.config):
             return f"{name} of Moses (mert-moses.pl), at most {last} iterations, weights of the last one"
-        if tuning["optimiser"] == "mert":
+        if tuning["optimizer"] == "mert":
             return f"every phrase-based system on its own by MERT, as mert-moses.pl, at most {last} iterations"
         averaged = f"mean weights of iterations {last // 2 + 1} to {last}" if last > 2 else "weights of the last one"
         return f"every phrase-based system on its own by {name}, iterations: {last}, {averaged}"

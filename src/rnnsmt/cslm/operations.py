@@ -207,7 +207,7 @@ def rescore(
 
     The feature ``CSLM0= x`` is appended to the features of every hypothesis; x is ln p of the whole translation,
     including ``</s>``. The total score of a hypothesis is not changed: `moses add-feature` writes the moses.ini with
-    the feature, `tuning optimise` determines its weight, and `tuning rerank` selects the best hypotheses with it. The
+    the feature, `tuning optimize` determines its weight, and `tuning rerank` selects the best hypotheses with it. The
     lists of one model are read together, and a translation that several of them have is scored once.
 
     Example, in the directory of a run of the demo corpus:

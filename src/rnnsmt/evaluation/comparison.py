@@ -242,8 +242,8 @@ class Comparison:
         if np.isnan(system).any():
             number = int(np.flatnonzero(np.isnan(system).any(1))[0])
             raise InputError(
-                f"the model cannot translate line {number + 1} of the source; use the ini with which --system was "
-                "decoded"
+                f"the model cannot translate line {number + 1} of the source; use the ini with which --hypothesis "
+                "was decoded"
             )
         self.contributions = (system - other) * weights
         self.kinds = kinds_of_features(model, columns)

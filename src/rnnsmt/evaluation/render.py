@@ -91,7 +91,7 @@ def notes(rows: Sequence[Record], contrasts: Sequence[Record], paper: bool, tuni
     """Return paragraphs on how to read the table.
 
     Args:
-        rows, contrasts: as returned by ``table.table_of``.
+        rows, contrasts: as returned by ``rows.table_of``.
         paper: the table includes the published figures.
         tuning: how the systems were tuned; empty: not stated.
     """
@@ -245,8 +245,8 @@ def sets_for_page(
 
 
 def write_tables(
-    markdown: str | Path,
-    html: str | Path,
+    markdown: str | Path | None,
+    html: str | Path | None,
     rows: Sequence[Record],
     contrasts: Sequence[Record],
     dev_sets: Collection[str],
@@ -256,10 +256,10 @@ def write_tables(
     tuning: str = "",
     provenance: str | None = None,
 ) -> None:
-    """Write the table as Markdown and as a page.
+    """Write the table as Markdown and as a page, those that are not None.
 
     Args:
-        rows, contrasts: as returned by ``table.table_of``.
+        rows, contrasts: as returned by ``rows.table_of``.
         paper, tuning: as for ``notes``.
         provenance: address of the file with the origin of every number.
     """
@@ -269,9 +269,11 @@ def write_tables(
         "effects_heading": EFFECTS,
         "notes": notes(rows, contrasts, paper, tuning),
     }
-    write_page(markdown, "rnnsmt.evaluation", "table.md.j2", **values, markdown_table=markdown_table)
-    write_page(html, "rnnsmt.evaluation", "table.html.j2", **values, difference=DIFFERENCE, level=LEVEL,
-               provenance=provenance, version=__version__)  # fmt: skip
+    if markdown is not None:
+        write_page(markdown, "rnnsmt.evaluation", "table.md.j2", **values, markdown_table=markdown_table)
+    if html is not None:
+        write_page(html, "rnnsmt.evaluation", "table.html.j2", **values, difference=DIFFERENCE, level=LEVEL,
+                   provenance=provenance, version=__version__)  # fmt: skip
 
 
 def dot_plot(test_set: str, systems: Sequence[tuple[str, Sequence[float]]]) -> str:

@@ -1,7 +1,7 @@
 """Scores of the output of a system on a test set, their file (JSON), and joint test sets.
 
 A score is tokenised BLEU as computed by multi-bleu.perl, and sacreBLEU (Post 2018), chrF, chrF++ and TER of the
-detokenised text. ``evaluation bleu`` writes score files, ``evaluation table`` reads them.
+detokenised text. ``evaluation score`` writes score files, ``evaluation table`` reads them.
 """
 
 from collections import defaultdict
@@ -81,10 +81,10 @@ def score_output(
     system: str,
     test_set: str,
     run: int,
-    hypothesis: str,
-    references: list[str],
+    hypothesis: str | Path,
+    references: Sequence[str],
     plain_hypothesis: str | None = None,
-    plain_references: list[str] | None = None,
+    plain_references: Sequence[str] | None = None,
     lowercase: bool = False,
     decode_report: str | None = None,
     lang: str | None = None,
@@ -100,7 +100,7 @@ def score_output(
     """
     from rnnsmt.bleu.batch import corpus_statistics
 
-    hypotheses, texts = read_texts(hypothesis, references)
+    hypotheses, texts = read_texts(str(hypothesis), list(references))
     for number, line in enumerate(hypotheses, 1):
         if mark := SEGMENTATION_MARK.search(line):
             raise InputError(
@@ -108,7 +108,7 @@ def score_output(
             )
     plain, metrics = None, {}
     if plain_hypothesis is not None:
-        plain_hypotheses, plain_texts = read_texts(plain_hypothesis, plain_references or [])
+        plain_hypotheses, plain_texts = read_texts(plain_hypothesis, list(plain_references or []))
         if len(plain_hypotheses) != len(hypotheses):
             raise InputError(
                 f"{plain_hypothesis} has {len(plain_hypotheses)} lines, but {hypothesis} has {len(hypotheses)}; "
@@ -219,7 +219,7 @@ def read_score(path: str | Path) -> Score:
     value = read_json(path)
     if not isinstance(value, dict) or value.get("format") not in FORMATS:
         raise InputError(
-            f"{path}: not a score file of this version ({FORMATS[0]}); create it with `rnnsmt evaluation bleu`"
+            f"{path}: not a score file of this version ({FORMATS[0]}); create it with `rnnsmt evaluation score`"
         )
     sacre: SacreBleu | None = None
     if given := value["sacrebleu"]:

@@ -20,11 +20,11 @@ from rnnsmt.base.io import (
     write_plain,
 )
 from rnnsmt.base.resuming import CheckpointDirectory
-from rnnsmt.config.derived import MOSES_OPTIMISERS
+from rnnsmt.config.derived import MOSES_OPTIMIZERS
 from rnnsmt.moses.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
 from rnnsmt.moses.installation import MERT, MOSES, Installation, run
 from rnnsmt.moses.nbest import fields_of
-from rnnsmt.stages import STAGES
+from rnnsmt.stages import stages
 
 BEGUN, ENDED = "begun.json", "ended"
 """Files of a tuning directory: the settings and inputs that the result depends on; the marker that the script has
@@ -130,7 +130,7 @@ def tune(
     limits: Limits,
     *,
     seed: int,
-    optimiser: str,
+    optimizer: str,
     nbest: int,
     max_iterations: int,
 ) -> dict[str, object]:
@@ -147,10 +147,10 @@ def tune(
         directory: as in ``MosesIni.located``.
         source: the tokenised dev set.
         references: one or more reference translations.
-        output_history: the history, in the format of `tuning mert`.
+        output_history: the history, in the format of `tuning tune`.
         work: directory of the run, including all files of the script.
         log: log file for the output of the programs.
-        optimiser: a key of ``MOSES_OPTIMISERS``.
+        optimizer: a key of ``MOSES_OPTIMIZERS``.
     """
     work = work.resolve()
     for feature in ini.features:
@@ -161,12 +161,12 @@ def tune(
             )
     located = for_moses(ini, directory)
     fingerprint = {
-        "version of this stage": STAGES["moses"]["tune"].version,
-        **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", MOSES_OPTIMISERS[optimiser])},
+        "version of this stage": stages("moses")["tune"].version,
+        **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", MOSES_OPTIMIZERS[optimizer])},
         **_ini_fingerprint(located, work),
         "source": sha256(source),
         "reference": " ".join(map(sha256, references)),
-        "seed": seed, "optimiser": optimiser, "nbest": nbest, "max-iterations": max_iterations,
+        "seed": seed, "optimizer": optimizer, "nbest": nbest, "max-iterations": max_iterations,
         "pop-limit": limits.pop_limit, "stack": limits.stack,
     }  # fmt: skip
     checkpoint = CheckpointDirectory(work, fingerprint)
@@ -183,7 +183,7 @@ def tune(
     options = {
         "mert": [f"--mertmertargs=-r {seed} "],
         "mira": ["--batch-mira", f"--batch-mira-args=--random-seed {seed}", "--mertargs= "],
-    }[optimiser]
+    }[optimizer]
     tuning = work / "mert"
     seconds = 0.0
     if not (work / ENDED).is_file():

@@ -35,7 +35,7 @@ OF_TRAIN = ("symal", "extract", "score", "consolidate", "lexical-reordering-scor
 """Programs that ``train-model.perl`` calls in the directory ``bin`` next to its ``scripts``, and nowhere else."""
 
 OF_MERT = ("mert", "pro", "kbmira", "evaluator")
-"""Programs that ``mert-moses.pl`` needs in the directory of ``extractor``, with every optimiser."""
+"""Programs that ``mert-moses.pl`` needs in the directory of ``extractor``, with every optimizer."""
 
 NEEDED: dict[str, tuple[str, ...]] = {
     "model4": (TRAIN, "symal"),

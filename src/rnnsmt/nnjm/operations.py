@@ -1,13 +1,12 @@
 """Operations on neural network joint models."""
 
-from collections.abc import Iterable, Sequence
-from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 from rnnsmt.base.arguments import (
     SAVE_EVERY,
     THREADS,
+    Alignments,
     CheckpointDir,
     InputDirectory,
     InputFile,
@@ -32,38 +31,6 @@ if TYPE_CHECKING:
     from rnnsmt.cslm.text_scores import PerplexityReport
     from rnnsmt.networks.devices import DeviceSetup
     from rnnsmt.networks.feed_forward_training import FeedForwardTask
-
-
-Alignments = Annotated[
-    str | Path | Sequence[Path] | Iterable[Sequence[tuple[int, int]]],
-    Field(
-        metavar="FILE",
-        path="input",
-        expected="a path, a list of Path objects or a list of links for each sentence pair",
-        several=True,
-    ),
-]
-"""One or more files in Pharaoh format; in Python, also the links (source word, target word) of every sentence pair."""
-
-
-def _links_files(files: TextFiles, name: str, alignment: Alignments) -> list[str]:
-    """Return the files of an alignment; ``name`` is the name of the argument."""
-    if isinstance(alignment, (str, PathLike)):
-        return [str(alignment)]
-
-    from rnnsmt.align.pharaoh import from_lists, write_links
-
-    sentences = list(alignment)
-    if sentences and all(isinstance(item, PathLike) for item in sentences):
-        return [str(item) for item in sentences]
-    try:
-        packed = from_lists(cast("list[list[tuple[int, int]]]", sentences))
-    except (TypeError, ValueError):
-        raise InputError(
-            f"{name}: must be a path, or a list of links (source word, target word) for each sentence pair"
-        ) from None
-    write_links(str(files.directory / name), [packed])
-    return [str(files.directory / name)]
 
 
 @operation(version=2)
@@ -105,6 +72,7 @@ def prepare(
         InputError: the files differ in length, a link is out of range, or a side has neither a vocabulary nor
             ``vocab_size``.
     """
+    from rnnsmt.align.pharaoh import links_files
     from rnnsmt.networks.data import Vocabulary
     from rnnsmt.nnjm.examples import prepare_examples
 
@@ -118,7 +86,7 @@ def prepare(
                 raise InputError(f"--{side}-vocabulary or --vocab-size is required")
             else:
                 vocabularies.append(Vocabulary.of_texts(texts[side], vocab_size, f"on the {side} side"))
-        links = _links_files(files, "alignment", alignment)
+        links = links_files(files, "alignment", alignment)
         figures = prepare_examples(
             texts["source"], texts["target"], links, (vocabularies[0], vocabularies[1]), str(output_dir)
         )

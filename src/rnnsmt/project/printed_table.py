@@ -26,7 +26,7 @@ def planned(config: Mapping[str, Any], texts: Texts, systems: Systems) -> Iterat
     roles = {"training": texts.bitext, "language models only": texts.mono, "dev": texts.dev, "test": texts.test}
     names = "; ".join(f"{role}: {', '.join(corpora)}" for role, corpora in roles.items() if corpora)
     yield f"{texts.source} to {texts.target}; {names}"
-    tuning = f"{len(systems.runs)} tuning run(s) of {config['tuning']['optimiser'].upper()} each"
+    tuning = f"{len(systems.runs)} tuning run(s) of {config['tuning']['optimizer'].upper()} each"
     yield f"{len(config['compare'])} systems: {', '.join(config['compare'])}; {tuning}"
     networks = [f"{name} (preset {config[name]['preset']})" for name in systems.networks]
     if networks:

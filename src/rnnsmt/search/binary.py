@@ -171,7 +171,7 @@ def fitting_tables(directories: Iterable[Path], texts: Sequence[ModelText]) -> M
             if misfit is None:
                 np.empty(LARGE, np.uint8)  # freed immediately; see LARGE
                 return binary.tables()
-            warn(f"{path}: {misfit}; using the text files instead; run `rnnsmt search binarise`, or remove it")
+            warn(f"{path}: {misfit}; using the text files instead; run `rnnsmt search binarize`, or remove it")
     return None
 
 
@@ -215,7 +215,7 @@ class _Binary:
 
     def _unusable(self, why: str) -> InputError:
         return InputError(
-            f"{self.path}: {why}; run `rnnsmt search binarise` again, or remove the file to use the text files"
+            f"{self.path}: {why}; run `rnnsmt search binarize` again, or remove the file to use the text files"
         )
 
     def tables(self) -> ModelTables:

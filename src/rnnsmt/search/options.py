@@ -1,11 +1,11 @@
-"""Limits of the search and of its memory, and the command-line options of the commands that decode."""
+"""Limits of the search and of its memory, and those that commands set."""
 
-import argparse
 import math
 from dataclasses import dataclass
+from typing import Annotated, Any
 
-from rnnsmt.base.fields import add_fields, fields_of
-from rnnsmt.config.sections import Rnn, Search
+from rnnsmt.base.fields import Field, described
+from rnnsmt.config.sections import PopLimit, Search, StackSize
 from rnnsmt.moses.ini import POP_LIMIT, STACK, MosesIni
 
 MAX_WINDOW = 62
@@ -77,25 +77,24 @@ class SearchOptions:
         return math.log(self.beam_threshold) if self.beam_threshold > 0 else -math.inf
 
 
-def add_search_options(parser: argparse.ArgumentParser) -> None:
-    """Add the limits of the search and the options of the CSLM."""
-    for name, key in (("pop_limit", POP_LIMIT), ("stack", STACK)):
-        setting = fields_of(Search)[name]
-        text = f"{setting.field.description} (default: the value of [{key}] in moses.ini, else {setting.default})"
-        add_fields(parser, Search, name, default=None, help=text)
-    add_fields(parser, Search, "cslm_cells")
-    add_fields(parser, Rnn, "device")
+def _or_of_ini(kind: Any, key: str, default: int) -> Field:
+    """Return the field of a limit that moses.ini may set."""
+    return Field(f"{described(kind)[1].description} (default: the value of [{key}] in moses.ini, else {default})")
 
 
-def search_options(args: argparse.Namespace, ini: MosesIni) -> SearchOptions:
-    """Return the search options of a command with ``--threads``, ``--nbest`` and those of ``add_search_options``.
+PopLimitOrIni = Annotated[PopLimit | None, _or_of_ini(PopLimit, POP_LIMIT, Search.pop_limit)]
 
-    ini: its sections apply where the command line has no limit.
-    """
+StackOrIni = Annotated[StackSize | None, _or_of_ini(StackSize, STACK, Search.stack)]
+
+
+def options_for(
+    ini: MosesIni, pop_limit: int | None, stack: int | None, cslm_cells: int, nbest: int, threads: int
+) -> SearchOptions:
+    """Return the options of a search; sections of the ini apply where ``pop_limit`` or ``stack`` is None."""
     return SearchOptions(
-        pop_limit=args.pop_limit or ini.number(POP_LIMIT) or SearchOptions.pop_limit,
-        stack_size=args.stack or ini.number(STACK) or SearchOptions.stack_size,
-        threads=args.threads,
-        nbest=args.nbest,
-        cslm_cells=args.cslm_cells,
+        pop_limit=pop_limit or ini.number(POP_LIMIT) or SearchOptions.pop_limit,
+        stack_size=stack or ini.number(STACK) or SearchOptions.stack_size,
+        threads=threads,
+        nbest=nbest,
+        cslm_cells=cslm_cells,
     )

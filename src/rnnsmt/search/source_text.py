@@ -53,7 +53,7 @@ def raw_text_warning(sentences: list[str], unknown: Collection[str]) -> str | No
     if len(missing) < UNKNOWN_SHARE * len(words) or 2 * len(raw) < len(missing) or not raw:
         return None
     return (
-        f"warning: {100 * len(missing) / len(words):.0f} % of the words are unknown, {raw[0]} for example; "
+        f"{100 * len(missing) / len(words):.0f} % of the words are unknown, {raw[0]} for example; "
         "is the input tokenised and truecased as the training text was?"
     )
 

@@ -235,7 +235,7 @@ def rescore(
     r"""Add the log probability of every translation to the features of n-best lists in Moses format.
 
     The feature ``LSTM0= x`` (see ``feature``) is appended to the features of every hypothesis; x is ln p of the whole
-    translation, including EOS. The total score of a hypothesis is not changed: `tuning optimise` determines the weight
+    translation, including EOS. The total score of a hypothesis is not changed: `tuning optimize` determines the weight
     of the feature (weight 1 corresponds to the unweighted mean of the paper), and `tuning rerank` selects the best
     hypotheses with it. `moses add-feature` writes the moses.ini for both commands.
 

@@ -5,18 +5,18 @@ A checkpoint directory contains ``checkpoint.json``, which is replaced atomicall
 resumes after the last complete iteration.
 """
 
-import argparse
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rnnsmt.base.io import atomic_path, open_binary, read_json, sha256, write_json
+from rnnsmt.base.options import option
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.stages import STAGES
+from rnnsmt.stages import stages
 from rnnsmt.tuning.nbest_pool import CandidateBatch, Weights
 
 
@@ -98,31 +98,28 @@ def content_hash(*paths: str | Path) -> str:
     return digest.hexdigest()
 
 
-FINGERPRINT_OPTIONS = ("nbest", "optimiser", "restarts", "pop_limit", "stack", "cslm_cells")
-"""Options that affect every iteration, in addition to the seed.
-
-The number of iterations is not one of them, so that a run can be extended.
-"""
-
-
-def fingerprint(args: argparse.Namespace, ini: MosesIni, directory: str | None) -> dict[str, str]:
+def fingerprint(
+    ini: MosesIni, directory: Path | None, source: str, references: Sequence[str], options: Mapping[str, object]
+) -> dict[str, str]:
     """Return the inputs and options on which the iterations of the runs of a model depend, by option name.
 
-    Input files are identified by their contents, not by their paths.
+    Input files are identified by their contents, not by their paths. The number of iterations is not part of it, so
+    that a run can be extended.
 
     Args:
-        directory: directory given by --model-dir.
+        directory: the directory in which model files are looked up first.
+        source, references: files of the dev set.
+        options: by name of the argument, those that affect every iteration, without the seed.
     """
     assert ini.path is not None
     values = {
-        "version of this stage": str(STAGES["tuning"]["mert"].version),
-        "version of search decode": str(STAGES["search"]["decode"].version),
+        "version of this stage": str(stages("tuning")["tune"].version),
+        "version of search decode": str(stages("search")["decode"].version),
         "--ini": content_hash(ini.path),
-        "--source": content_hash(args.source),
-        "--reference": content_hash(*args.reference),
+        "--source": content_hash(source),
+        "--reference": content_hash(*references),
     }
     for feature in ini.features:
         if "path" in feature.options:
-            path = ini.located(feature, Path(directory) if directory else None)
-            values[f"file of {feature.name}"] = sha256(path)
-    return values | {f"--{name.replace('_', '-')}": str(getattr(args, name)) for name in FINGERPRINT_OPTIONS}
+            values[f"file of {feature.name}"] = sha256(ini.located(feature, directory))
+    return values | {option(name): str(value) for name, value in options.items()}

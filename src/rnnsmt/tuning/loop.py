@@ -1,7 +1,7 @@
 """Outer loop of tuning: decode, merge the n-best lists, save a checkpoint, optimise the weights, and decode with them.
 
 As in ``mert-moses.pl``, weights have absolute sum 1, and n-best lists of all iterations accumulate. Which weights are
-the result depends on the optimiser (``rnnsmt.tuning.optimisers``):
+the result depends on the optimizer (``rnnsmt.tuning.optimizers``):
 
 * ``mert`` does as ``mert-moses.pl`` does: a run ends when an optimisation no longer changes the weights, or after the
   maximum number of iterations; the result is the weights of the last optimisation.
@@ -32,7 +32,7 @@ from rnnsmt.tuning.nbest_pool import (
     pool_bleu,
     tunable_features,
 )
-from rnnsmt.tuning.optimisers import OPTIMISERS, optimise_weights
+from rnnsmt.tuning.optimizers import OPTIMIZERS, optimize_weights
 from rnnsmt.tuning.options import LoopOptions
 
 SMALLEST_CHANGE = 1e-5
@@ -155,7 +155,7 @@ class _Run:
     @property
     def averages(self) -> bool:
         """Return whether the result is a mean of the weights of several iterations."""
-        return OPTIMISERS[self.options.optimiser.optimiser].averages
+        return OPTIMIZERS[self.options.optimizer.optimizer].averages
 
     def iterate(self, start: Weights) -> Weights:
         """Run the iterations that are missing from the checkpoint; return the weights that they lead to."""
@@ -173,7 +173,7 @@ class _Run:
             began, cpu = time.monotonic(), time.process_time()
             if self.averages and len(saved) >= wanted:
                 return averaged(saved)
-            weights, record = self._optimised(start, pool)
+            weights, record = self._optimized(start, pool)
             if not self.averages and saved:
                 last = np.array(saved[-1]["weights"])
                 if np.abs(weights - last).max() < SMALLEST_CHANGE:
@@ -196,7 +196,7 @@ class _Run:
             )
             raise SystemExit(self.stop.exit_code())
 
-    def _optimised(self, start: Weights, pool: NbestPool) -> tuple[Weights, dict[str, Any]]:
+    def _optimized(self, start: Weights, pool: NbestPool) -> tuple[Weights, dict[str, Any]]:
         """Return the weights of the next iteration, and the first entries of its record."""
         done = len(self.checkpoint.iterations)
         if not done:
@@ -205,7 +205,7 @@ class _Run:
         active = active_features(flat)
         last = np.array(self.checkpoint.iterations[-1]["weights"])
         seed = [self.options.seed, done]
-        weights = optimise_weights(flat, last, active, seed, self.options.optimiser, self.options.threads)
+        weights = optimize_weights(flat, last, active, seed, self.options.optimizer, self.options.threads)
         names = self.decoder.feature_names
         return weights, {
             "iteration": done + 1,

@@ -44,7 +44,7 @@ class Optimum:
     value: float
 
 
-def optimise(
+def optimize(
     pool: FlatPool,
     start: Weights,
     active: NDArray[np.bool_],

@@ -53,7 +53,7 @@ class Climb:
     value: float
 
 
-def optimise(
+def optimize(
     pool: FlatPool,
     start: Weights,
     active: NDArray[np.bool_],
@@ -61,7 +61,7 @@ def optimise(
     restarts: int,
     threads: int = 1,
 ) -> Weights:
-    """Return the mean weights of the better half of the local optima; see ``optimise_weights`` for the arguments."""
+    """Return the mean weights of the better half of the local optima; see ``optimize_weights`` for the arguments."""
     climbs = local_optima(pool, start, active, seed, restarts, threads)
     return normalised(np.mean([c.weights for c in climbs[: (len(climbs) + 1) // 2]], axis=0))
 

@@ -32,7 +32,7 @@ FIRST_BACKGROUND = (4, 3, 2, 1, 4, 3, 2, 1, 4)
 """Initial background statistics: a sentence of four words that equals its reference, in the order of ``multi_bleu``."""
 
 
-def optimise(
+def optimize(
     pool: FlatPool,
     start: Weights,
     active: NDArray[np.bool_],
@@ -40,7 +40,7 @@ def optimise(
     restarts: int = 0,
     threads: int = 1,
 ) -> Weights:
-    """Run batch MIRA from ``start``; see ``optimise_weights`` for the arguments.
+    """Run batch MIRA from ``start``; see ``optimize_weights`` for the arguments.
 
     Constant features keep their weights up to the scale, since no update changes them. ``restarts`` and ``threads``
     have no effect: MIRA has one start and one thread.

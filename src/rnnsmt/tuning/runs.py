@@ -1,18 +1,20 @@
-"""The runs of ``tuning mert``: the decoder of a model, and the seed and the files of each run."""
+"""The runs of ``tuning tune``: the decoder of a model, and the seed and the files of each run."""
 
-import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.options import option
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.bleu.batch import NumberedTexts
 from rnnsmt.moses.ini import UNKNOWN_WORDS, MosesIni
-from rnnsmt.search import SearchOptions, decode
+from rnnsmt.search.decoder import decode
+from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.translation_options import look_up
 from rnnsmt.tuning.checkpoint import TuningCheckpoint, fingerprint
 from rnnsmt.tuning.loop import Decoded
@@ -100,39 +102,57 @@ class TuningRun:
         number: 1-based number of the run.
         ini: moses.ini with the initial weights.
         model_dir: directory that overrides the model files, or None.
+        output_ini, output_history: outputs, or None.
     """
 
     number: int
     seed: int
-    ini: str
-    model_dir: str | None
-    output_ini: str
-    output_history: str
-    checkpoint_dir: str
+    ini: Path
+    model_dir: Path | None
+    output_ini: Path | None
+    output_history: Path | None
+    checkpoint_dir: Path
 
 
-def tuning_runs(args: argparse.Namespace) -> list[TuningRun]:
-    """Return the runs that a command line requests."""
-    count = len(args.seed)
-    if not count == len(args.output_ini) == len(args.output_history) == len(args.checkpoint_dir):
+def tuning_runs(
+    seeds: Sequence[int], once: Mapping[str, list[Any]], each_run: Mapping[str, list[Any]]
+) -> list[TuningRun]:
+    """Return the runs with these seeds.
+
+    Args:
+        once: lists of ``ini`` and ``model_dir``, of one value or of one for each run.
+        each_run: lists of ``output_ini``, ``output_history`` and ``checkpoint_dir``, of one value for each run.
+    """
+    if any(len(values) != len(seeds) for values in each_run.values()):
         raise InputError(
             "--seed, --output-ini, --output-history and --checkpoint-dir: specify one value of each for each run"
         )
-    directories = _one_a_run("--model-dir", args.model_dir or [None], count)
-    inis = _one_a_run("--ini", args.ini, count)
-    of_each = zip(args.seed, inis, directories, args.output_ini, args.output_history, args.checkpoint_dir, strict=True)
-    return [TuningRun(number, *values) for number, values in enumerate(of_each, 1)]
+    for name, values in once.items():
+        if len(values) not in (1, len(seeds)):
+            raise InputError(
+                f"{option(name)}: {len(values)} given; specify one, or one for each of the {len(seeds)} runs"
+            )
+    columns = {name: values if len(values) > 1 else values * len(seeds) for name, values in once.items()}
+    columns.update(each_run)
+    rows = zip(*columns.values(), strict=True)
+    runs = []
+    for number, (seed, row) in enumerate(zip(seeds, rows, strict=True), 1):
+        paths: dict[str, Any] = {name: _path(value) for name, value in zip(columns, row, strict=True)}
+        runs.append(TuningRun(number, seed, **paths))
+    return runs
 
 
-def by_model(runs: Sequence[TuningRun]) -> dict[tuple[str, str | None], list[TuningRun]]:
+def by_model(runs: Sequence[TuningRun]) -> dict[tuple[Path, Path | None], list[TuningRun]]:
     """Return the runs by their ini and model directory, in order of first appearance."""
-    groups: dict[tuple[str, str | None], list[TuningRun]] = {}
+    groups: dict[tuple[Path, Path | None], list[TuningRun]] = {}
     for run in runs:
         groups.setdefault((run.ini, run.model_dir), []).append(run)
     return groups
 
 
-def open_checkpoints(runs: Sequence[TuningRun], args: argparse.Namespace) -> dict[str, TuningCheckpoint]:
+def open_checkpoints(
+    runs: Sequence[TuningRun], source: str, references: Sequence[str], options: Mapping[str, object]
+) -> dict[Path, TuningCheckpoint]:
     """Open the checkpoint directories of runs; return them by path, interrupted runs first.
 
     Opening fails for an interrupted run with other settings. This must happen before the checkpoints of finished runs
@@ -140,7 +160,7 @@ def open_checkpoints(runs: Sequence[TuningRun], args: argparse.Namespace) -> dic
     """
     prints = {}
     for (path, directory), sharing in by_model(runs).items():
-        common = fingerprint(args, MosesIni.read(path), directory)
+        common = fingerprint(MosesIni.read(path), directory, source, references, options)
         for run in sharing:
             prints[run.checkpoint_dir] = common | {"--seed": str(run.seed)}
     return {
@@ -149,8 +169,13 @@ def open_checkpoints(runs: Sequence[TuningRun], args: argparse.Namespace) -> dic
     }
 
 
-def _one_a_run(option: str, values: list[Any], runs: int) -> list[Any]:
-    """Return the value of an option for each run; it is given once, or once for each run."""
-    if len(values) not in (1, runs):
-        raise InputError(f"{option}: {len(values)} given; specify one, or one for each of the {runs} runs")
-    return values * (runs if len(values) == 1 else 1)
+def write_outputs(run: TuningRun, ini: MosesIni, history: Mapping[str, object]) -> None:
+    """Write the outputs of a run that are wanted. ini: with the tuned weights."""
+    if run.output_ini is not None:
+        ini.write(run.output_ini)
+    if run.output_history is not None:
+        write_json(run.output_history, history)
+
+
+def _path(value: Any) -> Any:
+    return None if value is None else Path(value)

@@ -32,10 +32,10 @@ def test_lists_of_moses_extractor(tuning, tmp_path):
 
 
 def test_agreement_is_the_mean_over_the_cells(tuning, tmp_path, capsys):
-    for optimiser, system, seed in ((o, s, n) for o in ("moses", "mert") for s in ("baseline", "rnn") for n in (1, 2)):
-        path = tmp_path / f"fresh1/tuning/{optimiser}/{system}/run{seed}/result.json"
+    for optimizer, system, seed in ((o, s, n) for o in ("moses", "mert") for s in ("baseline", "rnn") for n in (1, 2)):
+        path = tmp_path / f"fresh1/tuning/{optimizer}/{system}/run{seed}/result.json"
         path.parent.mkdir(parents=True)
-        better = 0.4 * (optimiser == "mert" and system == "rnn")
+        better = 0.4 * (optimizer == "mert" and system == "rnn")
         path.write_text(json.dumps({"dev": 50 + seed / 10 + better, "test": 40 + seed / 10}))
     tuning.agreement(Namespace(split=[str(tmp_path / "fresh1")], seeds=[1, 2]))
     printed = capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Tokenised BLEU, and the stage ``evaluation bleu``."""
+"""Tokenised BLEU, and the stage ``evaluation score``."""
 
 import json
 import math
@@ -127,7 +127,7 @@ def texts(tmp_path: Path) -> dict[str, str]:
 
 
 def command(texts: dict[str, str], output: Path, *more: str) -> list[str]:
-    return ["evaluation", "bleu", "--hypothesis", texts["hypothesis"], "--reference", texts["reference"], "--system",
+    return ["evaluation", "score", "--hypothesis", texts["hypothesis"], "--reference", texts["reference"], "--system",
             "baseline", "--test-set", "test", "--run", "2", "--output", str(output), *more]  # fmt: skip
 
 

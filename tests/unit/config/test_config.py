@@ -42,7 +42,7 @@ def test_the_experiment_of_the_paper_has_the_paper_s_conditions():
     for section, values in paper.items():
         assert wmt14[section].items() >= values.items()
     assert paper["tuning"] | paper["search"] == {
-        "optimiser": "mert", "nbest": 100, "restarts": 20, "pop_limit": 2000, "stack": 2000, "cslm_cells": 2000,
+        "optimizer": "mert", "nbest": 100, "restarts": 20, "pop_limit": 2000, "stack": 2000, "cslm_cells": 2000,
     }  # fmt: skip
 
 

@@ -105,7 +105,7 @@ def test_options_of_the_search(resolved):
     [(16, "mean weights of iterations 9 to 16"), (3, "mean weights of iterations 2 to 3"), (2, "weights of the last")],
 )
 def test_text_on_tuning(resolved, iterations, text):
-    resolved["tuning"] |= {"optimiser": "mira", "iterations": iterations}
+    resolved["tuning"] |= {"optimizer": "mira", "iterations": iterations}
     assert f"on its own by batch MIRA, iterations: {iterations}, {text}" in Systems(resolved).tuning_text()
     resolved["engine"] = {"alignment": "rnnsmt", "training": "rnnsmt", "tuning": "moses", "decoding": "rnnsmt"}
     moses = f"batch MIRA of Moses (mert-moses.pl), at most {iterations} iterations, weights of the last one"

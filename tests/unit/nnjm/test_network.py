@@ -240,7 +240,16 @@ def system(toy, tmp_path_factory):
     (directory / "nnjm.safetensors").write_bytes((toy / "out/m.safetensors").read_bytes())
     for name, more in (("without", []), ("with", ["--nnjm", "nnjm.safetensors", "--nnjm-unknown", "word"])):
         files = ["--phrase-table", "phrase-table", "--reordering-table", "none", "--lm", "lm.arpa", "--lm-order", "1"]
-        line = ["moses", "ini", "--model-dir", str(directory), *files, *more, "--output", f"{directory}/{name}.ini"]
+        line = [
+            "moses",
+            "write-ini",
+            "--model-dir",
+            str(directory),
+            *files,
+            *more,
+            "--output",
+            f"{directory}/{name}.ini",
+        ]
         assert main(line) == 0
     (directory / "in").write_text("river then the bank so\nmoney then the bank so\n\nmoney then the bank\n")
     (directory / "reference").write_text("puis la rive ainsi\npuis la banque ainsi\n\npuis la banque\n")
@@ -280,7 +289,7 @@ def test_tuning_with_a_joint_model(system, tmp_path):
         "--checkpoint-dir",
         tmp_path / "s",
     ]
-    line = ["tuning", "mert", "--ini", system / "with.ini", *files, *outputs, "--seed", 1, "--iterations", 2]
+    line = ["tuning", "tune", "--ini", system / "with.ini", *files, *outputs, "--seed", 1, "--iterations", 2]
     assert main([str(part) for part in line]) == 0
     history = json.loads((tmp_path / "h.json").read_text())
     weights = dict(zip(history["features"], history["iterations"][-1]["weights"], strict=True))

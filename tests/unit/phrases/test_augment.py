@@ -233,7 +233,7 @@ def test_the_ini_of_an_augmented_table(tmp_path):
         "5",
     ]
     output = augmented / "moses.ini"
-    assert main(["moses", "ini", "--model-dir", str(model), *options, "--output", str(output)]) == 0
+    assert main(["moses", "write-ini", "--model-dir", str(model), *options, "--output", str(output)]) == 0
     ini = MosesIni.read(output)
     table = next(feature for feature in ini.features if feature.kind == "PhraseDictionaryMemory")
     assert table.options["num-features"] == "5"

@@ -13,8 +13,10 @@ import pytest
 
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search import SearchOptions, binary, decode, load_model
-from rnnsmt.search.model import model_texts, read_tables
+from rnnsmt.search import binary
+from rnnsmt.search.decoder import decode
+from rnnsmt.search.model import load_model, model_texts, read_tables
+from rnnsmt.search.options import SearchOptions
 
 from .twin import SOURCE, tiny_model
 
@@ -31,8 +33,8 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def binarise(directory: Path, *more: str) -> Path:
-    assert main(["search", "binarise", "--ini", str(directory / "model/moses.ini"), *more]) == 0
+def binarize(directory: Path, *more: str) -> Path:
+    assert main(["search", "binarize", "--ini", str(directory / "model/moses.ini"), *more]) == 0
     return directory / "model" / binary.NAME
 
 
@@ -91,14 +93,14 @@ def test_translations_are_those_of_the_text_files(tmp_path: Path, reordering: st
 def test_outputs_of_the_command_are_the_same_bytes(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = outputs(directory)
     capsys.readouterr()
-    path = binarise(directory)
+    path = binarize(directory)
     said = capsys.readouterr().err
     assert f"{path}: written from phrase-table, reordering, lm.arpa" in said
     assert f"bytes {path.stat().st_size:,}" in said
     assert outputs(directory) == before
     assert "warning" not in capsys.readouterr().err
     first = path.read_bytes()
-    binarise(directory)
+    binarize(directory)
     assert path.read_bytes() == first
 
 
@@ -108,14 +110,14 @@ def test_tuning_gives_the_same_weights(directory: Path) -> None:
     for kind in ("text", "binary"):
         out = directory / f"{kind}.ini"
         assert main([
-            "tuning", "mert", "--ini", str(directory / "model/moses.ini"), "--source", str(directory / "in.txt"),
+            "tuning", "tune", "--ini", str(directory / "model/moses.ini"), "--source", str(directory / "in.txt"),
             "--reference", str(directory / "ref.txt"), "--seed", "1", "--iterations", "3", "--nbest", "20",
             "--output-ini", str(out), "--output-history", str(directory / f"{kind}.json"),
             "--checkpoint-dir", str(directory / f"{kind}.checkpoint"),
         ]) == 0  # fmt: skip
         history = re.sub(r".*seconds.*", "", (directory / f"{kind}.json").read_text())
         tuned.append((out.read_bytes(), history))
-        binarise(directory)
+        binarize(directory)
     assert tuned[0] == tuned[1]
 
 
@@ -123,7 +125,7 @@ def test_a_model_without_a_reordering_table(directory: Path) -> None:
     ini = directory / "model/moses.ini"
     ini.write_text(re.sub(r"(?m)^LexicalReordering.*\n", "", ini.read_text()))
     before = outputs(directory)
-    path = binarise(directory)
+    path = binarize(directory)
     assert outputs(directory) == before
     assert len(json.loads(path.read_bytes().split(b"\n")[1].split(b"\0")[0])["texts"]) == 2
 
@@ -136,18 +138,18 @@ def test_directories(directory: Path) -> None:
     (tables / "phrase-table").write_text("".join(lines[1:]))
     replaced = outputs(directory, "--model-dir", str(tables))
     assert replaced != outputs(directory)
-    beside = binarise(directory)
+    beside = binarize(directory)
     assert outputs(directory, "--model-dir", str(tables)) == replaced
-    path = binarise(directory, "--model-dir", str(tables))
+    path = binarize(directory, "--model-dir", str(tables))
     assert path == beside
     assert (tables / binary.NAME).is_file()
     assert outputs(directory, "--model-dir", str(tables)) == replaced
-    binarise(directory, "--output-dir", str(directory / "elsewhere"))
+    binarize(directory, "--output-dir", str(directory / "elsewhere"))
     assert (directory / "elsewhere" / binary.NAME).read_bytes() == beside.read_bytes()
 
 
 def test_moved_and_touched_text_files_still_fit(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = binarise(directory)
+    path = binarize(directory)
     for time_ns in (1_600_000_000_000_000_000, 0, 1_800_000_000_123_456_789):
         os.utime(directory / "model/lm.arpa", ns=(time_ns, time_ns))
         capsys.readouterr()
@@ -169,7 +171,7 @@ def test_a_changed_text_file_is_read(
     file = directory / "model" / name
     if seconds:
         os.utime(file, (1_700_000_000, 1_700_000_000))
-    path = binarise(directory)
+    path = binarize(directory)
     stat, text = file.stat(), file.read_text()
     changed = re.sub(r"0\.(\d)(\d)", lambda found: f"0.{9 - int(found[1])}{found[2]}", text)
     assert len(changed) == len(text) and changed != text
@@ -187,14 +189,14 @@ def test_a_changed_text_file_is_read(
     assert said.count(f"warning: {path}: was created before {file} was changed; using the text files instead; ") == 1
     path.unlink()
     assert outputs(directory) == found
-    binarise(directory)
+    binarize(directory)
     capsys.readouterr()
     assert outputs(directory) == found
     assert "warning" not in capsys.readouterr().err
 
 
 def test_other_files_than_the_ini_names(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    binarise(directory)
+    binarize(directory)
     ini = directory / "model/moses.ini"
     ini.write_text(re.sub(r"(?m)^LexicalReordering.*\n", "", ini.read_text()))
     capsys.readouterr()
@@ -222,10 +224,10 @@ def test_other_files_than_the_ini_names(directory: Path, capsys: pytest.CaptureF
 def test_incomplete_files_and_other_versions(
     directory: Path, capsys: pytest.CaptureFixture[str], change: Callable[[bytes], bytes], sentence: str
 ) -> None:
-    path = binarise(directory)
+    path = binarize(directory)
     path.write_bytes(change(path.read_bytes()))
     found = refused(directory, capsys)
-    assert re.search(rf"{re.escape(str(path))}: {sentence}.*; run `rnnsmt search binarise` again, or remove", found), (
+    assert re.search(rf"{re.escape(str(path))}: {sentence}.*; run `rnnsmt search binarize` again, or remove", found), (
         found
     )
 
@@ -234,10 +236,10 @@ def test_wrong_text_files_leave_nothing(directory: Path, capsys: pytest.CaptureF
     with (directory / "model/phrase-table").open("a") as out:
         out.write("no table line\n")
     before = sorted(directory.rglob("*"))
-    assert main(["search", "binarise", "--ini", str(directory / "model/moses.ini")]) == 2
+    assert main(["search", "binarize", "--ini", str(directory / "model/moses.ini")]) == 2
     assert "phrase-table, line" in capsys.readouterr().err
     assert sorted(directory.rglob("*")) == before
-    assert main(["search", "binarise", "--ini", str(directory / "model/moses.ini"), "--model-dir", "nowhere"]) == 2
+    assert main(["search", "binarize", "--ini", str(directory / "model/moses.ini"), "--model-dir", "nowhere"]) == 2
     assert "nowhere: no such directory" in capsys.readouterr().err
 
 
@@ -245,7 +247,9 @@ PROCESS = """
 import sys
 from pathlib import Path
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search import SearchOptions, decode, load_model
+from rnnsmt.search.decoder import decode
+from rnnsmt.search.model import load_model
+from rnnsmt.search.options import SearchOptions
 
 ini = MosesIni.read(sys.argv[1])
 model = load_model(ini)
@@ -256,7 +260,7 @@ sys.stdin.readline()
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc/PID/smaps")
 def test_processes_share_its_pages(directory: Path) -> None:
-    path = binarise(directory)
+    path = binarize(directory)
     command = [sys.executable, "-c", PROCESS, str(directory / "model/moses.ini")]
     processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     try:
@@ -278,7 +282,7 @@ def test_the_format_is_what_its_number_says(directory: Path) -> None:
         "\\data\\\nngram 1=5\nngram 2=3\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\t-.3\n-1\t</s>\n-2\tu\t-.1\n-3\tv\t-.2\n"
         "\n\\2-grams:\n-1\t<s> u\n-1\tu v\n-1\tv </s>\n\n\\end\\\n"
     )
-    path = binarise(directory)
+    path = binarize(directory)
     lm = load_model(MosesIni.read(directory / "model/moses.ini")).lms[0]
     assert is_mapped(path)
     places = {int(row["key"]): slot for slot, row in enumerate(lm.arrays.rows) if row["key"] >= 0}

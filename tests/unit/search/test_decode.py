@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rnnsmt
 from rnnsmt.base.io import InputError, read_lines, write_lines
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import same_models
@@ -79,7 +80,7 @@ def test_chunks_of_a_text_are_translated_as_the_whole(
     """Translations do not depend on the chunk size; pages of a binary model are unmapped between chunks."""
     (directory / "in.txt").write_text("a b c\n\nc d a\nb x a e\n\n")
     if binary:
-        assert main(["search", "binarise", "--ini", str(directory / "model/moses.ini")]) == 0
+        assert main(["search", "binarize", "--ini", str(directory / "model/moses.ini")]) == 0
     names = ("out.txt", "nbest", "details")
     more = ["--nbest", "5", "--nbest-file", str(directory / "nbest"), "--output-details", str(directory / "details")]
     found = []
@@ -456,9 +457,32 @@ def test_a_score_of_whole_translations_is_refused(directory: Path, capsys: pytes
     assert "LSTM0 scores complete translations" in _refused(directory, capsys)
 
 
-@pytest.mark.parametrize("more", [["--nbest", "5"], ["--nbest-file", "x"], ["--nbest", "-1"]])
+@pytest.mark.parametrize("more", [["--nbest", "5"], ["--nbest-file", "x"]])
 def test_options_that_make_no_sense(directory: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
     assert "--" in _refused(directory, capsys, *more)
+
+
+def test_python_and_the_command_give_the_same(directory: Path) -> None:
+    """Translations and n-best lists are values, of lists and of files; messages name arguments."""
+    names = ("nbest", "details")
+    files = ["--nbest-file", str(directory / "nbest"), "--output-details", str(directory / "details")]
+    assert main(_command(directory, "--nbest", "5", *files)) == 0
+    before = [(directory / name).read_bytes() for name in ("out.txt", *names)]
+    ini, lines = directory / "model/moses.ini", (directory / "in.txt").read_text().splitlines()
+    outputs = {"nbest_file": directory / "nbest", "output_details": directory / "details"}
+    written = rnnsmt.search.decode(ini, [directory / "in.txt"], directory / "out.txt", nbest=5, **outputs)
+    assert [(directory / name).read_bytes() for name in ("out.txt", *names)] == before
+    found = rnnsmt.search.decode(ini, lines, nbest=5)
+    assert found == written == (directory / "out.txt").read_text().splitlines()
+    assert [list(map(len, one.nbest)) for one in (written, found)] == [[], [5, 0, 5]]
+    best = found.nbest[0][0]
+    fields = (directory / "nbest").read_text().splitlines()[0].split(" ||| ")
+    assert best.text == found[0] == fields[1].strip()
+    assert best.score == pytest.approx(float(fields[3]), abs=1e-3)
+    assert best.features["WordPenalty0:0"] == -len(best.text.split())
+    assert rnnsmt.search.decode(ini, [lines, lines[:1]], nbest=5) == [*found, found[0]]
+    with pytest.raises(InputError, match=r"^output: 1 ini and 2 input require 2 files, got 1"):
+        rnnsmt.search.decode(ini, [lines, lines], directory / "out.txt")
 
 
 def test_missing_files(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,9 +4,11 @@ import numpy as np
 
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search import SearchOptions, decode, load_model
+from rnnsmt.search.decoder import decode
 from rnnsmt.search.kernels.lattice import new_lattice, phrase_hashes, string_key
 from rnnsmt.search.kernels.records import Derivations
+from rnnsmt.search.model import load_model
+from rnnsmt.search.options import SearchOptions
 
 from .twin import tiny_model
 

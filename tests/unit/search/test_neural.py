@@ -271,7 +271,9 @@ def test_decoding_with_a_model_file(tmp_path, capsys, device):
         "--cslm",
         "cslm.safetensors",
     ]
-    assert main(["moses", "ini", "--model-dir", str(tmp_path), *ini, "--output", str(tmp_path / "neural.ini")]) == 0
+    assert (
+        main(["moses", "write-ini", "--model-dir", str(tmp_path), *ini, "--output", str(tmp_path / "neural.ini")]) == 0
+    )
     (tmp_path / "in").write_text("a b c\n\nd a\n")
     outputs = ["--output", str(tmp_path / "out"), "--nbest", "5", "--nbest-file", str(tmp_path / "nbest")]
     command = ["search", "decode", "--ini", str(tmp_path / "neural.ini"), "--input", str(tmp_path / "in"), *outputs]

@@ -29,7 +29,6 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import rnnsmt
-from rnnsmt import api
 from rnnsmt.base.io import InputError, sha256
 from rnnsmt.cli import main
 from rnnsmt.moses.ini import NEURAL_MODELS
@@ -373,7 +372,7 @@ def test_packing_refuses(system, capsys, words, said):
 
 def test_binary_models_are_not_packed(system, tmp_path, capsys):
     words = ["pack", "--system", str(system), "--output", str(tmp_path / "a.tar")]
-    assert main(["search", "binarise", "--ini", str(system / "moses.ini")]) == 0
+    assert main(["search", "binarize", "--ini", str(system / "moses.ini")]) == 0
     assert main(words) == 0
     with tarfile.open(tmp_path / "a.tar") as packed:
         assert "a/model.binary" not in packed.getnames()
@@ -747,11 +746,16 @@ def with_networks(system: Path, tmp_path: Path) -> Path:
     lines = [rng.choices(range(4), k=rng.randint(3, 9)) for _ in range(60)]
     source, target = ([" ".join(words[word] for word in line) for line in lines] for words in (SOURCE, TARGET))
     links = [[(position, position) for position in range(len(line))] for line in lines]
-    small = {"preset": "demo", "vocab_size": 8, "epochs": 1, "device": "cpu"}
-    networks = {
-        "CSLM": api.train_cslm(target, tmp_path / "cslm", **small),
-        "NNJM": api.train_nnjm(source, target, links, tmp_path / "nnjm", **small),
+    words = rnnsmt.cslm.prepare(target, tmp_path / "cslm", vocab_size=8).path
+    examples = rnnsmt.nnjm.prepare(source, target, links, tmp_path / "nnjm", vocab_size=8).path
+    trainings = {
+        "CSLM": (rnnsmt.cslm.train, words, rnnsmt.cslm.CslmSettings),
+        "NNJM": (rnnsmt.nnjm.train, examples, rnnsmt.nnjm.JointSettings),
     }
+    networks = {}
+    for kind, (train, data, settings) in trainings.items():
+        outputs = [data / name for name in ("model.safetensors", "history.json", "checkpoint")]
+        networks[kind] = train(data, *outputs, settings=settings.preset("demo", epochs=1), device="cpu").path
     text = (system / "moses.ini").read_text()
     for kind, path in networks.items():
         text = text.replace("[feature]\n", f"[feature]\n{kind} name={kind}0 path={path}\n")

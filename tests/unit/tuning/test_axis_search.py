@@ -8,8 +8,8 @@ import pytest
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.tuning import mert
 from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, active_features, candidate_batch, pool_bleu
-from rnnsmt.tuning.optimisers import optimise_weights
-from rnnsmt.tuning.options import OptimiserOptions
+from rnnsmt.tuning.optimizers import optimize_weights
+from rnnsmt.tuning.options import OptimizerOptions
 
 from .test_line_search import random_pool
 
@@ -100,8 +100,8 @@ def test_every_optimiser_improves_the_pool_and_keeps_constant_features(name):
     pool = random_pool(2, sentences=40)
     pool.features[1] = 4.0
     active, start = active_features(pool), np.array([0.3, 0.4, 0.3])
-    options = OptimiserOptions(name, restarts=4)
-    found = [optimise_weights(pool, start, active, [7], options, threads) for threads in (1, 3)]
+    options = OptimizerOptions(name, restarts=4)
+    found = [optimize_weights(pool, start, active, [7], options, threads) for threads in (1, 3)]
     assert found[0].tolist() == found[1].tolist()
     assert np.abs(found[0]).sum() == pytest.approx(1)
     assert pool_bleu(pool, found[0]) > pool_bleu(pool, start)

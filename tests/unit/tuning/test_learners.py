@@ -1,4 +1,4 @@
-"""Batch MIRA: figures by hand, a slow implementation, and a pool with known best weights for both optimisers."""
+"""Batch MIRA: figures by hand, a slow implementation, and a pool with known best weights for both optimizers."""
 
 import math
 
@@ -8,8 +8,8 @@ import pytest
 from rnnsmt.tuning import mira
 from rnnsmt.tuning.mira import background_bleu, hope_and_fear, mira_epoch
 from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, candidate_batch, pool_bleu
-from rnnsmt.tuning.optimisers import optimise_weights
-from rnnsmt.tuning.options import OptimiserOptions
+from rnnsmt.tuning.optimizers import optimize_weights
+from rnnsmt.tuning.options import OptimizerOptions
 
 from .test_line_search import random_pool
 
@@ -94,10 +94,10 @@ def test_an_epoch_equals_its_slow_twin(seed):
 def test_mira_keeps_the_start_where_there_is_nothing_to_learn():
     pool = pool_of([[[1, 2]]], [[4, 3, 2, 1, 4, 3, 2, 1, 4]])
     start = np.array([0.25, 0.75])
-    assert mira.optimise(pool, start, np.ones(start.size, bool), [1]).tolist() == start.tolist()
+    assert mira.optimize(pool, start, np.ones(start.size, bool), [1]).tolist() == start.tolist()
 
 
-# Both optimisers
+# Both optimizers
 
 
 def known_pool(seed: int) -> tuple[FlatPool, np.ndarray]:
@@ -117,22 +117,22 @@ def known_pool(seed: int) -> tuple[FlatPool, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    "options", [OptimiserOptions(restarts=5), OptimiserOptions(optimiser="mira")], ids=["mert", "mira"]
+    "options", [OptimizerOptions(restarts=5), OptimizerOptions(optimizer="mira")], ids=["mert", "mira"]
 )
 def test_finds_the_known_optimum(options):
     pool, truth = known_pool(1)
     start = np.array([0.1, 0.4, 0.4, -0.1])
     assert pool_bleu(pool, truth) == 1.0
     assert pool_bleu(pool, start) < 0.5
-    found = optimise_weights(pool, start, np.ones(4, bool), [1, 1], options)
+    found = optimize_weights(pool, start, np.ones(4, bool), [1, 1], options)
     assert np.abs(found).sum() == pytest.approx(1)
     assert pool_bleu(pool, found) > 0.99
 
 
 def test_seeds_differ_and_repeat():
     pool = random_pool(1, sentences=40)
-    options = OptimiserOptions(optimiser="mira")
-    runs = [optimise_weights(pool, np.ones(3), np.ones(3, bool), [seed, 1], options, 2) for seed in (1, 1, 2)]
+    options = OptimizerOptions(optimizer="mira")
+    runs = [optimize_weights(pool, np.ones(3), np.ones(3, bool), [seed, 1], options, 2) for seed in (1, 1, 2)]
     assert runs[0].tolist() == runs[1].tolist() != runs[2].tolist()
 
 
@@ -141,7 +141,7 @@ def test_a_constant_feature_keeps_its_weight():
     pool.features[1] = 4.0
     start = np.array([0.5, 0.25, 0.25])
     active = np.array([True, False, True])
-    found = optimise_weights(pool, start, active, [1], OptimiserOptions(optimiser="mira"))
+    found = optimize_weights(pool, start, active, [1], OptimizerOptions(optimizer="mira"))
     assert found[1] > 0
 
 
@@ -151,5 +151,5 @@ def test_sentences_without_candidates_are_no_obstacle():
     pool.add(
         candidate_batch(rows, np.array([[1, 0, 0, 0, 4, 3, 2, 1, 4]] + [[4, 3, 2, 1, 4, 3, 2, 1, 4]] * 2, np.int32))
     )
-    found = optimise_weights(pool.flat(), -np.ones(1), np.ones(1, bool), [1], OptimiserOptions(optimiser="mira"))
+    found = optimize_weights(pool.flat(), -np.ones(1), np.ones(1, bool), [1], OptimizerOptions(optimizer="mira"))
     assert np.isfinite(found).all()

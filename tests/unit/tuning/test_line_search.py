@@ -18,8 +18,8 @@ from rnnsmt.tuning.nbest_pool import (
     pool_bleu,
     project,
 )
-from rnnsmt.tuning.optimisers import optimise_weights
-from rnnsmt.tuning.options import OptimiserOptions
+from rnnsmt.tuning.optimizers import optimize_weights
+from rnnsmt.tuning.options import OptimizerOptions
 
 LINES = st.lists(st.tuples(st.integers(-4, 4), st.integers(-6, 6)), min_size=1, max_size=12)
 
@@ -164,22 +164,22 @@ def test_compiled_bleu_equals_the_plain_one(numbers):
     assert bleu_of_statistics(np.array(statistics)) == pytest.approx(bleu_of(statistics).bleu / 100, abs=1e-12)
 
 
-# The optimiser
+# The optimizer
 
 
 def test_result_does_not_depend_on_threads():
     pool = random_pool(1)
-    options = OptimiserOptions("mert-averaged", restarts=4)
+    options = OptimizerOptions("mert-averaged", restarts=4)
     results = [
-        optimise_weights(pool, np.ones(3), np.ones(3, bool), [7], options, threads).tolist() for threads in (1, 1, 3)
+        optimize_weights(pool, np.ones(3), np.ones(3, bool), [7], options, threads).tolist() for threads in (1, 1, 3)
     ]
     assert results[0] == results[1] == results[2]
 
 
 def test_seeds_differ():
     pool = random_pool(1, sentences=40)
-    options = OptimiserOptions("mert-averaged", restarts=2)
-    one, other = (optimise_weights(pool, np.ones(3), np.ones(3, bool), [seed], options) for seed in (1, 2))
+    options = OptimizerOptions("mert-averaged", restarts=2)
+    one, other = (optimize_weights(pool, np.ones(3), np.ones(3, bool), [seed], options) for seed in (1, 2))
     assert not np.array_equal(one, other)
 
 
@@ -204,11 +204,11 @@ def test_more_restarts_are_never_worse():
 
 
 def test_the_result_is_the_mean_of_the_better_half_of_the_optima():
-    pool, options = random_pool(5, sentences=30), OptimiserOptions("mert-averaged", restarts=4)
+    pool, options = random_pool(5, sentences=30), OptimizerOptions("mert-averaged", restarts=4)
     optima = local_optima(pool, np.ones(3), np.ones(3, bool), [3], 4)
     assert [one.value for one in optima] == sorted((one.value for one in optima), reverse=True)
     mean = np.mean([one.weights for one in optima[:3]], axis=0)
-    found = optimise_weights(pool, np.ones(3), np.ones(3, bool), [3], options)
+    found = optimize_weights(pool, np.ones(3), np.ones(3, bool), [3], options)
     assert found == pytest.approx(mean / np.abs(mean).sum())
 
 

@@ -1,4 +1,4 @@
-"""The stages ``tuning optimise`` and ``tuning rerank`` on n-best lists of the search with a tiny model."""
+"""The stages ``tuning optimize`` and ``tuning rerank`` on n-best lists of the search with a tiny model."""
 
 import json
 import random
@@ -29,10 +29,10 @@ def model(tmp_path_factory) -> Path:
     return directory
 
 
-def optimise(model: Path, out: Path, nbest: str = "nbest", ini: str = "moses.ini", **more: object) -> int:
+def optimize(model: Path, out: Path, nbest: str = "nbest", ini: str = "moses.ini", **more: object) -> int:
     files = f"--ini {model / ini} --nbest {model / nbest} --source {model}/dev.en --reference {model}/dev.fr"
     options = "".join(f" --{name.replace('_', '-')} {value}" for name, value in more.items())
-    return main(f"tuning optimise {files} --output-ini {out} --seed 1 --restarts 4{options}".split())
+    return main(f"tuning optimize {files} --output-ini {out} --seed 1 --restarts 4{options}".split())
 
 
 def rerank(model: Path, ini: Path, out: Path, nbest: str = "nbest") -> list[str]:
@@ -53,9 +53,9 @@ def test_the_weights_that_decoded_choose_what_was_decoded(model, tmp_path):
     assert rerank(model, model / "moses.ini", tmp_path / "out") == (model / "out").read_text().splitlines()
 
 
-@pytest.mark.parametrize("optimiser", ["mert", "mira"])
-def test_better_weights(model, tmp_path, capsys, optimiser):
-    assert optimise(model, tmp_path / "tuned.ini", optimiser=optimiser) == 0
+@pytest.mark.parametrize("optimizer", ["mert", "mira"])
+def test_better_weights(model, tmp_path, capsys, optimizer):
+    assert optimize(model, tmp_path / "tuned.ini", optimizer=optimizer) == 0
     said = capsys.readouterr().err
     before, after = figure(said, "BLEU before"), figure(said, "BLEU")
     lines = rerank(model, tmp_path / "tuned.ini", tmp_path / "out")
@@ -70,8 +70,8 @@ def test_better_weights(model, tmp_path, capsys, optimiser):
 
 
 def test_weights_that_are_worse_are_not_taken(model, tmp_path, monkeypatch):
-    monkeypatch.setattr("rnnsmt.tuning.optimisers.optimise_weights", lambda pool, start, *_: -start)
-    assert optimise(model, tmp_path / "kept.ini") == 0
+    monkeypatch.setattr("rnnsmt.tuning.optimizers.optimize_weights", lambda pool, start, *_: -start)
+    assert optimize(model, tmp_path / "kept.ini") == 0
     assert MosesIni.read(tmp_path / "kept.ini").weights == MosesIni.read(model / "moses.ini").weights
 
 
@@ -104,7 +104,7 @@ def test_constant_features_are_named(model, tmp_path, capsys):
     constant = [re.sub(r"WordPenalty0= \S+", "WordPenalty0= -1", line) for line in lines]
     assert constant != lines
     (model / "constant").write_text("".join(constant))
-    assert optimise(model, tmp_path / "tuned.ini", "constant") == 0
+    assert optimize(model, tmp_path / "tuned.ini", "constant") == 0
     assert (
         "features that are constant on every n-best list, whose weights are not tuned: WordPenalty0:0"
         in capsys.readouterr().err
@@ -113,7 +113,7 @@ def test_constant_features_are_named(model, tmp_path, capsys):
 
 def test_the_same_whatever_the_threads(model, tmp_path):
     for threads in (1, 2):
-        assert optimise(model, tmp_path / f"{threads}.ini", threads=threads) == 0
+        assert optimize(model, tmp_path / f"{threads}.ini", threads=threads) == 0
     assert (tmp_path / "1.ini").read_bytes() == (tmp_path / "2.ini").read_bytes()
 
 
@@ -134,7 +134,7 @@ def test_a_feature_that_knows_better(model, tmp_path, name, line):
     (model / "nbest.errors").write_text("".join(lines))
     with_it = INI.replace("[weight]", f"{line}\n[weight]") + f"{name}= 0\n"
     (model / "errors.ini").write_text(with_it)
-    assert optimise(model, tmp_path / "tuned.ini", "nbest.errors", "errors.ini") == 0
+    assert optimize(model, tmp_path / "tuned.ini", "nbest.errors", "errors.ini") == 0
     assert MosesIni.read(tmp_path / "tuned.ini").weight(f"{name}:0") > 0
     best = rerank(model, tmp_path / "tuned.ini", tmp_path / "out", "nbest.errors")
     assert sum(a == b for a, b in zip(best, references, strict=True)) > 25
@@ -172,7 +172,7 @@ def test_refuses(model, tmp_path, capsys, change, said):
         lines.append(lines[-1].replace(lines[-1].split()[0], "99", 1))
     (model / "bad").write_text("".join(lines))
     (model / "bad.ini").write_text(ini)
-    assert optimise(model, tmp_path / "tuned.ini", "bad", "bad.ini") == 2
+    assert optimize(model, tmp_path / "tuned.ini", "bad", "bad.ini") == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "tuned.ini").exists()
 
@@ -181,5 +181,5 @@ def test_lists_in_any_order_of_arrival_are_not_sorted_silently(model, tmp_path, 
     lines = (model / "nbest").read_text().splitlines(keepends=True)
     random.Random(1).shuffle(lines)
     (model / "shuffled").write_text("".join(lines))
-    assert optimise(model, tmp_path / "tuned.ini", "shuffled") == 2
+    assert optimize(model, tmp_path / "tuned.ini", "shuffled") == 2
     assert "sort the list" in capsys.readouterr().err

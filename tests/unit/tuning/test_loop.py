@@ -1,4 +1,4 @@
-"""The loop around the optimiser: pool, checkpoint, stop and resume."""
+"""The loop around the optimizer: pool, checkpoint, stop and resume."""
 
 import errno
 import fcntl
@@ -22,7 +22,7 @@ from rnnsmt.tuning import loop
 from rnnsmt.tuning.checkpoint import TuningCheckpoint, content_hash
 from rnnsmt.tuning.loop import Decoded, averaged, second_half, tune
 from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch
-from rnnsmt.tuning.options import LoopOptions, OptimiserOptions
+from rnnsmt.tuning.options import LoopOptions, OptimizerOptions
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 
@@ -62,8 +62,8 @@ class ToyDecoder:
         return Decoded([each[0] for each in texts], texts, features)
 
 
-OPTIONS = LoopOptions(seed=3, iterations=8, optimiser=OptimiserOptions("mert-averaged", restarts=4))
-MERT = LoopOptions(seed=3, iterations=25, optimiser=OptimiserOptions("mert", restarts=2))
+OPTIONS = LoopOptions(seed=3, iterations=8, optimizer=OptimizerOptions("mert-averaged", restarts=4))
+MERT = LoopOptions(seed=3, iterations=25, optimizer=OptimizerOptions("mert", restarts=2))
 START = np.array([0.1, 0.1, 0.3])
 
 
@@ -125,7 +125,7 @@ def test_a_result_below_the_initial_weights_is_a_warning(tmp_path, capsys, monke
     def worse(pool, start, active, seed, options, threads):
         return np.array([-0.8, 0.1, 0.1])
 
-    monkeypatch.setattr(loop, "optimise_weights", worse)
+    monkeypatch.setattr(loop, "optimize_weights", worse)
     tuned = run(tmp_path, replace(MERT, iterations=iterations))
     initial = tuned.iterations[0]["dev_bleu"]
     assert tuned.bleu < initial
@@ -143,7 +143,7 @@ def test_candidates_accumulate(tmp_path):
 
 def test_same_seed_same_history_whatever_the_threads(tmp_path):
     histories = [
-        run(tmp_path / str(threads), LoopOptions(seed=3, threads=threads, optimiser=OPTIONS.optimiser)).iterations
+        run(tmp_path / str(threads), LoopOptions(seed=3, threads=threads, optimizer=OPTIONS.optimizer)).iterations
         for threads in (1, 2)
     ]
     assert histories[0] == histories[1]
@@ -152,7 +152,7 @@ def test_same_seed_same_history_whatever_the_threads(tmp_path):
 @pytest.mark.parametrize("complete", range(1, 5))
 def test_resumes_bit_for_bit(tmp_path, complete):
     undisturbed = run(tmp_path / "a")
-    run(tmp_path / "b", LoopOptions(seed=3, iterations=complete, optimiser=OPTIONS.optimiser))
+    run(tmp_path / "b", LoopOptions(seed=3, iterations=complete, optimizer=OPTIONS.optimizer))
     decoder = ToyDecoder()
     resumed = run(tmp_path / "b", decoder=decoder)
     assert resumed.iterations == undisturbed.iterations
@@ -171,7 +171,7 @@ def test_a_finished_run_can_be_extended_and_cut_short(tmp_path):
     """The result depends on the options, not on the number of iterations of an earlier run."""
 
     def options(most: int) -> LoopOptions:
-        return LoopOptions(seed=3, iterations=most, optimiser=OPTIONS.optimiser)
+        return LoopOptions(seed=3, iterations=most, optimizer=OPTIONS.optimizer)
 
     expected = {most: run(tmp_path / f"{most}", options(most)) for most in (2, 3, 6)}
     decoded = 0
@@ -261,7 +261,7 @@ def test_stops_before_the_time_limit_and_resumes(tmp_path):
 
 def test_goes_on_without_new_candidates(tmp_path):
     """Run all iterations, and resume after an iteration that found no new candidate."""
-    options = LoopOptions(seed=1, iterations=14, optimiser=OptimiserOptions("mira"))
+    options = LoopOptions(seed=1, iterations=14, optimizer=OptimizerOptions("mira"))
     tuned = run(tmp_path / "a", options)
     without = [record["iteration"] for record in tuned.iterations if record["new_candidates"] == 0]
     assert len(tuned.iterations) == 14 and without[0] < 14

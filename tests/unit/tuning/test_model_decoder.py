@@ -5,7 +5,9 @@ import pytest
 
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.moses.ini import MosesIni
-from rnnsmt.search import SearchOptions, decode, load_model
+from rnnsmt.search.decoder import decode
+from rnnsmt.search.model import load_model
+from rnnsmt.search.options import SearchOptions
 from rnnsmt.tuning.nbest_pool import normalised
 from rnnsmt.tuning.runs import ModelDecoder
 

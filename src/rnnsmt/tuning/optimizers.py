@@ -1,4 +1,4 @@
-"""The optimisers of tuning: how they optimise weights on n-best lists, and which weights are the result of a run."""
+"""The optimizers of tuning: how they optimise weights on n-best lists, and which weights are the result of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from rnnsmt.tuning import mert, mert_averaged, mira
 from rnnsmt.tuning.nbest_pool import FlatPool, Weights
-from rnnsmt.tuning.options import OptimiserOptions
+from rnnsmt.tuning.options import OptimizerOptions
 
 
-class Optimise(Protocol):
+class Optimize(Protocol):
     """Function that optimises weights on a pool of n-best lists."""
 
     def __call__(
@@ -38,8 +38,8 @@ class Optimise(Protocol):
 
 
 @dataclass(frozen=True)
-class Optimiser:
-    """An optimiser.
+class Optimizer:
+    """An optimizer.
 
     Attributes:
         averages: whether the result of a run is the mean of the weights of the second half of a fixed number of
@@ -47,25 +47,25 @@ class Optimiser:
             change.
     """
 
-    optimise: Optimise
+    optimize: Optimize
     averages: bool
 
 
-OPTIMISERS = {
-    "mert": Optimiser(mert.optimise, averages=False),
-    "mert-averaged": Optimiser(mert_averaged.optimise, averages=True),
-    "mira": Optimiser(mira.optimise, averages=True),
+OPTIMIZERS = {
+    "mert": Optimizer(mert.optimize, averages=False),
+    "mert-averaged": Optimizer(mert_averaged.optimize, averages=True),
+    "mira": Optimizer(mira.optimize, averages=True),
 }
-"""The optimisers by their names in the configuration."""
+"""The optimizers by their names in the configuration."""
 
 
-def optimise_weights(
+def optimize_weights(
     pool: FlatPool,
     start: Weights,
     active: NDArray[np.bool_],
     seed: Sequence[int],
-    options: OptimiserOptions,
+    options: OptimizerOptions,
     threads: int = 1,
 ) -> Weights:
-    """Call the optimiser of ``options``; see ``Optimise`` for the arguments and the result."""
-    return OPTIMISERS[options.optimiser].optimise(pool, start, active, seed, options.restarts, threads)
+    """Call the optimizer of ``options``; see ``Optimize`` for the arguments and the result."""
+    return OPTIMIZERS[options.optimizer].optimize(pool, start, active, seed, options.restarts, threads)

@@ -39,7 +39,7 @@ class Files:
             self._found[name] = {"bytes": Path(name).stat().st_size, "sha256": sha256(name)}
         return name
 
-    def add_as_read(self, report: str) -> str:
+    def add_as_read(self, report: str | Path) -> str:
         """Add a report of ``corpus prepare`` and its raw files, after checking that the raw files have not changed."""
         for entry in read_json(report)["inputs"]:
             name = self.add(entry["path"])
@@ -114,17 +114,11 @@ def cells_and_runs(
     return {"cells": cells, "runs": runs}
 
 
-def network(text: str, files: Files) -> tuple[str, dict[str, Any]]:
-    """Parse ``NAME=MODEL=HISTORY``; return the name, and the files with seed and settings of the training run."""
-    parts = text.split("=")
-    if len(parts) != 3:
-        raise InputError(
-            f"--network {text}: must be NAME=MODEL=HISTORY, for example rnn=model.safetensors=history.json"
-        )
-    name, model, history = parts
+def details_of_network(model: str | Path, history: str | Path, files: Files) -> dict[str, Any]:
+    """Return the files of a network, with seed and settings of its training run; they are added to ``files``."""
     value = read_json(history)
     details = {key: value.get(key) for key in ("seed", "settings", "parameters", "computed on") if key in value}
-    return name, {"model": files.add(model), "history": files.add(history), **details}
+    return {"model": files.add(model), "history": files.add(history), **details}
 
 
 def software() -> dict[str, Any]:

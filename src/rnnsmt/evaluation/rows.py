@@ -190,7 +190,7 @@ def runs_below_start(scores: Scores, histories: Iterable[str]) -> dict[str, list
     """Return by system the tuning runs whose dev BLEU is below that of the initial weights.
 
     Args:
-        histories: output of `tuning mert` for every run, in the directories of the score files.
+        histories: output of `tuning tune` for every run, in the directories of the score files.
     """
     worse = {
         Path(path).parent

@@ -1,0 +1,179 @@
+"""Operations of the phrase-based decoder."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+from rnnsmt.base.arguments import (
+    THREADS,
+    InputFile,
+    InputFiles,
+    ModelDirs,
+    OptionalOutputs,
+    OutputDirectory,
+    OutputFiles,
+    SeveralTexts,
+    TextFiles,
+    Threads,
+    each,
+)
+from rnnsmt.base.fields import Field
+from rnnsmt.base.io import InputError, write_report
+from rnnsmt.base.operations import Written, operation
+from rnnsmt.config.sections import CslmCells, Device, Rnn, Search
+from rnnsmt.search.options import PopLimitOrIni, StackOrIni, options_for
+from rnnsmt.search.results import Hypothesis, Translations
+
+
+@operation(version=4)
+def decode(
+    ini: InputFiles,
+    input: SeveralTexts,
+    output: OptionalOutputs = None,
+    *,
+    nbest: Annotated[int, Field(ge=0)] = 0,
+    nbest_file: OutputFiles | None = None,
+    output_details: OutputFiles | None = None,
+    model_dir: ModelDirs = None,
+    pop_limit: PopLimitOrIni = None,
+    stack: StackOrIni = None,
+    cslm_cells: CslmCells = Search.cslm_cells,
+    device: Device = Rnn.device,
+    threads: Threads = THREADS,
+    report: OutputFiles | None = None,
+) -> Translations:
+    r"""Translate tokenised texts with the Moses model described by a moses.ini.
+
+    The decoder writes one output line for every input line, including empty lines. Unknown words are copied to the
+    output, or dropped if the ini has [drop-unknown] 1. If the ini has unsupported sections that would change the
+    translations, the command exits with an error.
+
+    The model is loaded once for all input texts. Several ini files share the loaded model if they differ only in
+    weights; otherwise, the models are loaded one after another.
+
+    N-best files are in Moses format with the phrase segmentation as the last field (2-5=2-8: source words 2 to 5 are
+    translated as target words 2 to 8; 0-based). Files of ``output_details`` have the same format, but contain only the
+    best translation of every sentence.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt search decode --ini results/systems/rnn/run1/moses.ini \
+            --input results/corpus/joined/truecased/dev.en.gz --output try/dev.first --nbest 100 \
+            --nbest-file try/dev.nbest
+
+    Args:
+        ini: moses.ini with weights; paths in it are relative to its directory.
+        input: input files: tokenised text, one segment per line (- is standard input).
+        output: output files, one translation per line (- is standard output); first one file per ``input`` for the
+            first ``ini``, then for the second ``ini``, and so on.
+        nbest: number of distinct translations per n-best list; 0: no lists. With n-best lists, the beam is wider, so
+            the best translations may differ.
+        nbest_file: output files: n-best lists in Moses format, one file for each ``output``.
+        output_details: output files: phrases and features of every translation, as 1-best lists in Moses format.
+        report: output files: search statistics for each ``output`` (JSON).
+
+    Returns:
+        The translations in the order of ``output``, and without ``output`` the n-best lists.
+
+    Raises:
+        InputError: a file of the model is missing or malformed, the input is not tokenised, or the numbers of files do
+            not match.
+    """
+    if (nbest > 0) != (nbest_file is not None) and (nbest == 0 or output is not None):
+        raise InputError("--nbest N (N at least 1) and --nbest-file must be used together")
+
+    from rnnsmt.moses.ini import same_models
+    from rnnsmt.search.model import load_model
+    from rnnsmt.search.source_text import read_sentences
+    from rnnsmt.search.texts import translate_text
+
+    inis = each(ini)
+    with TextFiles() as files:
+        inputs = files.each_of("input", input)
+        tasks = len(inis) * len(inputs)
+        given = {"--output": output, "--report": report, "--output-details": output_details, "--nbest-file": nbest_file}
+        outputs, reports, details, lists = (each(paths) or [None] * tasks for paths in given.values())
+        for name, paths in zip(given, (outputs, reports, details, lists), strict=True):
+            if len(paths) != tasks:
+                raise InputError(
+                    f"{name}: {len(inis)} --ini and {len(inputs)} --input require {tasks} files, got {len(paths)}"
+                )
+        texts = [read_sentences(path) for path in inputs]
+    every = [sentence for sentences in texts for sentence in sentences]
+    results: dict[int, tuple[list[str], list[list[Hypothesis]], dict[str, int | float]]] = {}
+    load_seconds = 0.0
+    for number, (directory, alike) in enumerate(same_models(inis, each(model_dir))):
+        first = next(iter(alike.values()))
+        options = options_for(first, pop_limit, stack, cslm_cells, nbest, threads)
+        limits = {"pop_limit": options.pop_limit, "stack": options.stack_size}
+        began = time.process_time()
+        model = load_model(first, every, directory, threads, device)
+        load_seconds += time.process_time() - began
+        for text, sentences in enumerate(texts):
+            for index, read in alike.items():
+                task = index * len(texts) + text
+                warn = number == 0 and read is first
+                files_of_task = outputs[task], details[task], lists[task]
+                results[task] = translate_text(model, model.weights(read), sentences, options, *files_of_task, warn)
+                if reports[task] is not None:
+                    write_report(reports[task], {**results[task][2], **limits})
+        del model  # free the memory before the next model is loaded
+    translated, found, statistics = zip(*(results[task] for task in range(tasks)), strict=True)
+    sums = {name: round(sum(one[name] for one in statistics), 6) for name in statistics[0]}
+    figures = {**sums, "load_cpu_seconds": round(load_seconds, 3)}
+    return Translations(
+        (translation for of_text in translated for translation in of_text),
+        [nbest_list for of_text in found for nbest_list in of_text],
+        figures,
+    )
+
+
+@operation(version=1)
+def binarize(
+    ini: InputFile,
+    *,
+    model_dir: Annotated[InputFile, Field(metavar="DIR")] | None = None,
+    output_dir: OutputDirectory | None = None,
+) -> Written:
+    """Convert the tables and n-gram language models of a model to one memory-mapped binary file.
+
+    The command corresponds to processPhraseTableMin (Moses) and build_binary (KenLM), without quantisation. The file is
+    called model.binary and is written to the directory of the phrase table, or to ``output_dir``, which must then be
+    the ``model_dir`` of the decoder.
+
+    `search decode`, `translate` and `tuning tune` then memory-map model.binary instead of reading the text files that
+    the ini names. All processes on a machine share its memory pages. Translations and scores are identical, and
+    moses.ini need not be changed. The text files are still needed, because the binary file is checked against them and
+    because Moses reads them.
+
+    If one of the text files has changed, the binary file is ignored with a warning; run the same command again.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt search binarize --ini results/systems/rnn/run1/moses.ini
+
+    Args:
+        ini: moses.ini of the model; weights are not used.
+        model_dir: directory in which model files are looked up by base name before the paths in moses.ini are used.
+        output_dir: output directory of model.binary (default: the directory of the first phrase table).
+
+    Returns:
+        The binary file; its figures are the numbers of phrase pairs, language models and bytes.
+
+    Raises:
+        InputError: a file of the model is missing or malformed, or ``model_dir`` does not exist.
+    """
+    from rnnsmt.base.progress import say
+    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.search.binary import NAME, make_binary
+    from rnnsmt.search.model import binary_directories, model_texts, read_tables
+
+    directory = None if model_dir is None else Path(model_dir)
+    if directory is not None and not directory.is_dir():
+        raise InputError(f"{directory}: no such directory")
+    texts = model_texts(MosesIni.read(ini), directory)
+    output = Path(output_dir or binary_directories(texts, None)[0]) / NAME
+    tables, size = make_binary(output, texts, read_tables)
+    say(f"{output}: written from {', '.join(text.path.name for text in texts)}")
+    figures = {"phrase pairs": len(tables.phrases.source_of), "language models": len(tables.lms), "bytes": size}
+    return Written(output, figures)
