@@ -85,4 +85,4 @@ def test_a_set_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     sets = ["a=x", "a=y"]
     with pytest.raises(SystemExit):
         main(["corpus", "overlap", "--training", "t", "--set", *sets, "--output", str(tmp_path / "o")])
-    assert "a=y: there are two values named a" in capsys.readouterr().err
+    assert "argument --set: there are two values named a" in capsys.readouterr().err
