@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rnnsmt import search as search
     from rnnsmt import selection as selection
     from rnnsmt import seq2seq as seq2seq
+    from rnnsmt import translation as translation
     from rnnsmt import tuning as tuning
     from rnnsmt.base.io import InputError as InputError
     from rnnsmt.translation.system import System
@@ -50,6 +51,7 @@ PACKAGES = (
     "search",
     "selection",
     "seq2seq",
+    "translation",
     "tuning",
 )
 """Packages whose functions are for Python users; they are imported on first use."""

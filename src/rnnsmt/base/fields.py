@@ -313,19 +313,6 @@ def _listed(words: Sequence[object]) -> str:
     return " or ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
-def add_fields(parser: argparse._ActionsContainer, owner: type, *names: str, **changes: Any) -> None:
-    """Add the options of fields of a dataclass: ``learning_rate`` is ``--learning-rate``.
-
-    Args:
-        parser: parser or group of options.
-        owner: the dataclass.
-        names: names of the fields.
-        changes: arguments of ``add_argument`` that replace those of the field.
-    """
-    for name in names:
-        add_option(parser, name, fields_of(owner)[name], **changes)
-
-
 def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, **changes: Any) -> None:
     """Add the option of a setting, with its type, bounds, choices, default and help text.
 

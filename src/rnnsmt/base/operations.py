@@ -64,10 +64,13 @@ class Printed(list[str]):
     """Lines of text that an operation returns, and its command prints.
 
     Attributes:
+        figures: what they contain, by name: the last line in the log of the command; None: no such line.
         status: exit status of the command.
     """
 
-    status = 0
+    def __init__(self, lines: Iterable[str], figures: Mapping[str, object] | None = None, status: int = 0) -> None:
+        super().__init__(lines)
+        self.figures, self.status = figures, status
 
 
 class Values(list[Item]):

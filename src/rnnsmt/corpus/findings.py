@@ -270,9 +270,9 @@ class CheckedCorpora(Printed):
 
     def __init__(self, findings: Sequence[Findings], as_json: bool) -> None:
         text = json.dumps([vars(one) for one in findings], indent=2, ensure_ascii=False) if as_json else ""
-        super().__init__(text.split("\n") if as_json else lines_of(findings))
+        status = FOUND if any(one.errors or one.warnings for one in findings) else 0
+        super().__init__(text.split("\n") if as_json else lines_of(findings), status=status)
         self.findings = list(findings)
-        self.status = FOUND if any(one.errors or one.warnings for one in findings) else 0
 
 
 def lines_of(reports: Sequence[Findings]) -> Iterator[str]:

@@ -173,21 +173,17 @@ class SplitCorpus(Printed):
             source, target = (FILES[part].format(lang) for lang in langs)
             entries.append(f"  - {{name: {part}, role: {role}, source: {source}, target: {target}}}")
         codes = [yaml_code(lang) for lang in langs]
-        super().__init__([f"languages: {{source: {codes[0]}, target: {codes[1]}}}", "corpora:", *entries])
-        self.langs, self.counts = langs, counts
-        self.texts: dict[str, list[list[str]]] = {}
-
-    @property
-    def figures(self) -> dict[str, object]:
-        """The figures for the last line of the log: pairs of every part, and discarded pairs by reason."""
-        counts = self.counts
         discarded = {
             "near-duplicates of dev and test": counts.near.total(),
             "repeated": counts.repeated,
             **dict(sorted(counts.unusable.items())),
         }
         reasons = ", ".join(f"{reason}: {number:,}" for reason, number in discarded.items() if number)
-        return {**{part: f"{counts.sizes[part]:,} pairs" for part in PARTS}, "discarded": reasons or "none"}
+        sizes = {part: f"{counts.sizes[part]:,} pairs" for part in PARTS}
+        lines = [f"languages: {{source: {codes[0]}, target: {codes[1]}}}", "corpora:", *entries]
+        super().__init__(lines, {**sizes, "discarded": reasons or "none"})
+        self.langs, self.counts = langs, counts
+        self.texts: dict[str, list[list[str]]] = {}
 
     def read_texts(self, directory: Path) -> None:
         """Read ``texts`` from the files of the parts."""

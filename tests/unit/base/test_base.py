@@ -22,7 +22,7 @@ from rnnsmt.base.io import InputError
 from rnnsmt.base.progress import Meter, track
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.cli import main
-from rnnsmt.stages import PACKAGES, stages
+from rnnsmt.stages import PACKAGES, operations
 
 LINES = st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",))), max_size=20)
 
@@ -168,7 +168,7 @@ def test_json_errors_name_the_file(tmp_path):
         io.read_json(tmp_path / "a.json")
 
 
-@pytest.mark.parametrize("words", [[c, s] for c in PACKAGES for s in stages(c)], ids=" ".join)
+@pytest.mark.parametrize("words", [[c, s] for c in PACKAGES for s in operations(c)], ids=" ".join)
 def test_every_stage_has_help_and_refuses_no_options(words, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as stopped:
