@@ -144,9 +144,9 @@ def test_both_doors_give_the_same(system, tmp_path):
     assert main(["pack", "--system", str(system), "--output", f"{tmp_path}/a.tar.gz"]) == 0
     packed = rnnsmt.translation.pack(system, tmp_path / "b/a.tar.gz")
     assert packed.path.read_bytes() == (tmp_path / "a.tar.gz").read_bytes()
-    with pytest.raises(InputError, match="^explain and nbest cannot be combined"):
+    with pytest.raises(InputError, match=r"^explain and nbest cannot be combined"):
         rnnsmt.translation.translate(system, RAW, explain=True, nbest=2)
-    with pytest.raises(InputError, match="^rnn: specify one network, or one for each output_dir, together with voca"):
+    with pytest.raises(InputError, match=r"^rnn: specify one network, or one for each output_dir, together with voca"):
         rnnsmt.translation.describe(system, name="tiny", **languages, rnn="x")
 
 
