@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.io import read_json, read_lines, write_json, write_lines
 from rnnsmt.bleu.batch import bleu_of_many
-from rnnsmt.corpus.overlap import NgramOverlap
+from rnnsmt.corpus.training_overlap import NgramOverlap
 from rnnsmt.evaluation.scores import read_score
 
 SPLITS = 5

@@ -38,7 +38,7 @@ from rnnsmt.config.systems import Systems, column_options, settings_options
 from rnnsmt.config.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
 from rnnsmt.config.validation import ConfigurationError, checked_config, plain_config
 from rnnsmt.project.network_settings import setting_mistakes
-from rnnsmt.stages import stages
+from rnnsmt.stages import operations
 
 # The configuration of the run, or of a workflow that uses this one as a module, overrides config.yaml, and config.yaml the
 # defaults of the settings (`rnnsmt project settings`). Rules read settings; config has the same values, for the provenance.
@@ -100,7 +100,7 @@ TORCH_ENV = "../../envs/torch.yaml"
 
 def version(package, stage):
     """Return the version of a stage, a param of its rule, with its name for the reason that Snakemake prints."""
-    return f"{package} {stage} {stages(package)[stage].version}"
+    return f"{package} {stage} {operations(package)[stage].version}"
 
 
 def in_order(values):

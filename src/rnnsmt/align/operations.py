@@ -87,7 +87,7 @@ def words(
     from rnnsmt.align.bitext import read_bitext
     from rnnsmt.align.pharaoh import WordAlignment
     from rnnsmt.align.training import align, checkpoint_of
-    from rnnsmt.stages import stages
+    from rnnsmt.stages import operations
 
     if time_limit is not None and checkpoint_dir is None:
         raise InputError("--time-limit requires --checkpoint-dir")
@@ -97,7 +97,7 @@ def words(
         "--aligner": aligner,
         "--direction": direction,
         "--max-pairs": max_pairs,
-        "version of this stage": stages("align")["words"].version,
+        "version of this stage": operations("align")["words"].version,
     }
     with checkpoint_of(checkpoint_dir, job, bitext, save_every, time_limit) as checkpoint:
         links = align(bitext, aligner, direction, threads, max_pairs, checkpoint)

@@ -51,6 +51,7 @@ class RawCorpus:
         members: names of source and target in a zip archive; None: they are selected by their suffixes.
         lines: numbers of the lines that are kept, from 1 on; empty: all lines.
         without_lines: numbers of the lines that are left out.
+        shown: names of the files in messages and reports; empty: the paths.
     """
 
     paths: tuple[str, ...]
@@ -59,6 +60,7 @@ class RawCorpus:
     members: tuple[str, str] | None = None
     lines: Collection[int] = ()
     without_lines: Collection[int] = ()
+    shown: tuple[str, ...] = ()
 
     @property
     def is_one_file(self) -> bool:
@@ -68,10 +70,11 @@ class RawCorpus:
     @property
     def names(self) -> Sequence[str]:
         """Return the name of each side in messages."""
-        return [f"{self.paths[0]} ({lang})" for lang in self.langs] if self.is_one_file else self.paths
+        shown = self.shown or self.paths
+        return [f"{shown[0]} ({lang})" for lang in self.langs] if self.is_one_file else shown
 
     def __str__(self) -> str:
-        return " and ".join(self.paths)
+        return " and ".join(self.shown or self.paths)
 
     def rows(self, limit: int | None = LINE_BYTES) -> Iterator[Row]:
         """Yield the raw segments of all sides, in order.

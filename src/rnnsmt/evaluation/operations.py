@@ -25,7 +25,7 @@ from rnnsmt.base.fields import Field
 from rnnsmt.base.io import InputError
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.config.features import FEATURES, label
-from rnnsmt.config.languages import code_mistake
+from rnnsmt.config.languages import Language
 from rnnsmt.config.sections import Device, Rnn
 
 if TYPE_CHECKING:
@@ -55,13 +55,6 @@ def _network(text: str) -> tuple[str, tuple[str, str]]:
         raise ValueError("must be NAME=MODEL=HISTORY, for example rnn=model.safetensors=history.json")
     return parts[0], (parts[1], parts[2])
 
-
-def _check_language(code: str) -> None:
-    if wrong := code_mistake(code):
-        raise ValueError(wrong.removeprefix(f"{code} "))
-
-
-Language = Annotated[str, Field(metavar="L", check=_check_language)]
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -214,7 +207,7 @@ def score(
         detok_hypothesis: detokenised output for sacreBLEU, chrF and TER.
         detok_reference: untokenised reference, for sacreBLEU, chrF and TER; several as for ``reference``.
         detokenize: detruecase and detokenise the output; requires ``lang`` and ``detok_reference``.
-        detruecase: whether ``detokenize`` capitalises the first word of a sentence.
+        detruecase: capitalise the first word of a sentence, with ``detokenize``.
         lang: language of the output, two-letter code; selects sacreBLEU's tokeniser (default: 13a).
         lowercase: ignore case in sacreBLEU, chrF and chrF++.
         decode_report: reports of `search decode` (JSON), which are copied into the score files.

@@ -24,7 +24,7 @@ from rnnsmt.config.derived import MOSES_OPTIMIZERS
 from rnnsmt.moses.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
 from rnnsmt.moses.installation import MERT, MOSES, Installation, run
 from rnnsmt.moses.nbest import fields_of
-from rnnsmt.stages import stages
+from rnnsmt.stages import operations
 
 BEGUN, ENDED = "begun.json", "ended"
 """Files of a tuning directory: the settings and inputs that the result depends on; the marker that the script has
@@ -161,7 +161,7 @@ def tune(
             )
     located = for_moses(ini, directory)
     fingerprint = {
-        "version of this stage": stages("moses")["tune"].version,
+        "version of this stage": operations("moses")["tune"].version,
         **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", MOSES_OPTIMIZERS[optimizer])},
         **_ini_fingerprint(located, work),
         "source": sha256(source),

@@ -323,7 +323,7 @@ def _sender(file: Path, kind: str) -> Callable[[], Awaitable[FileResponse]]:
     return send
 
 
-def serve(system: System, host: str, port: int, names: Sequence[str] = ()) -> dict[str, object]:
+def serve_until_stopped(system: System, host: str, port: int, names: Sequence[str] = ()) -> dict[str, object]:
     """Serve a system until Ctrl-C or SIGTERM.
 
     Args:

@@ -339,7 +339,7 @@ def test_every_argument_has_one_meaning(package: str) -> None:
 @pytest.mark.parametrize("package", [package for package in PACKAGES if operations(package)])
 def test_operations_import_nothing_heavy(package: str) -> None:
     code = (
-        f"import sys, rnnsmt.stages; rnnsmt.stages.stages({package!r}); "
+        f"import sys, rnnsmt.stages; rnnsmt.stages.operations({package!r}); "
         "heavy = {'numpy', 'numba', 'torch', 'pandas', 'duckdb', 'pydantic', 'kenlm'} & set(sys.modules); "
         "assert not heavy, heavy"
     )

@@ -369,7 +369,6 @@ REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
     ("sgm not closed", {"s.sgm": b"<seg>a</seg>\n<seg>b\n<seg>c</seg>", "t": b"b\n"}, [], "line 2"),
     ("sgm end missing", {"s.sgm": b"<seg>a</seg>\n<seg>b\n", "t": b"b\n"}, [], "line 2"),
     ("sgm truncated gz", {"s.sgm.gz": gzip.compress(SGM.encode())[:60], "t": b"b\n"}, [], "damaged"),
-    ("three letters", {"s": b"a\n", "t": b"a\n"}, ["--source-lang", "eng"], "did you mean en (ISO 639-1)?"),
     (
         "UTF-16 without a byte order mark",
         {"s": "some text\n".encode("utf-16-le") * 99, "t": b"a\n"},
@@ -386,7 +385,6 @@ REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
     ("PDF", {"s": b"%PDF-1.4\na\n", "t": b"a\n"}, [], "s: is a PDF document; save its text in a text file"),
     ("twice", {"s.gz": gzip.compress(bz2.compress(b"a\n")), "t": b"a\n"}, [], "s.gz: its content is compressed"),
     ("several sides", {"s.xml": SIDES, "t": b"a\n"}, [], "s.xml: contains source and references in one file"),
-    ("language", {"s": b"a\n", "t": b"a\n"}, ["--source-lang", "english"], "--source-lang english"),
 ]
 
 

@@ -77,7 +77,7 @@ def test_without_py3langid(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
     monkeypatch.setattr("rnnsmt.corpus.sample._identifier", _identifier.__wrapped__)
     assert warned(["en"], GERMAN) == []
-    monkeypatch.setattr("rnnsmt.corpus.commands.find_spec", lambda _: None)
+    monkeypatch.setattr("rnnsmt.corpus.findings.find_spec", lambda _: None)
     (tmp_path / "a.en").write_text("".join(f"{line} {number}\n" for number, line in enumerate(GERMAN)))
     assert main(["corpus", "check", "--corpus", f"a=mono={tmp_path}/a.en", "--target-lang", "en"]) == 0
     assert "the languages are not checked, because py3langid is not installed" in capsys.readouterr().err

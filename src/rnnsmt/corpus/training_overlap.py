@@ -6,21 +6,33 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 OVERLAP_ORDER = 4
 """Maximum length of the n-grams whose share in the training text is reported."""
 
+NEAR = 0.5
+"""Minimum similarity of near-duplicates: replacing one of 12 words gives 0.6, replacing two gives 0.33 to 0.5."""
+
 MAX_KNOWN = 0.02
 """Maximum share of sentences of a dev or test set that are also, or nearly, in the training text, without a warning."""
 
 
-def known_sentences(training: Iterable[str], sets: Mapping[str, Iterable[str]]) -> dict[str, dict[str, int]]:
+class KnownSentences(dict[str, dict[str, int]]):
+    """Number of sentences of every set (``sentences``), and of those that occur in a training text (``known``)."""
+
+    @property
+    def figures(self) -> dict[str, str]:
+        """The figures for the last line of the log."""
+        return {name: f"{counts['known']:,} of {counts['sentences']:,} known" for name, counts in self.items()}
+
+
+def known_sentences(training: Iterable[str], sets: Mapping[str, Iterable[str]]) -> KnownSentences:
     """Return the number of sentences of every set, and of those that also occur in a training text, by set.
 
     Sentences are lines that are not empty, compared without white space at both ends. The training text is a stream.
     """
     of_set = {name: Counter(filter(None, map(str.strip, lines))) for name, lines in sets.items()}
     found = set().union(*of_set.values()).intersection(map(str.strip, training))
-    return {
-        name: {"sentences": lines.total(), "known": sum(count for line, count in lines.items() if line in found)}
+    return KnownSentences(
+        (name, {"sentences": lines.total(), "known": sum(count for line, count in lines.items() if line in found)})
         for name, lines in of_set.items()
-    }
+    )
 
 
 def known_warnings(overlap: Mapping[str, Mapping[str, int]]) -> Iterator[str]:

@@ -7,22 +7,28 @@ training text, on which the gain of the RNN depends (research/reproduction.md).
 Dev and test sets are read first, and an index of their sentences is kept in memory; training text is read as a stream.
 """
 
+import json
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 from rnnsmt.base.io import InputError
-from rnnsmt.base.progress import track
+from rnnsmt.base.operations import Printed
+from rnnsmt.base.progress import say, track
 from rnnsmt.config.corpora import FEW_LINES, Corpus, Separated, files_of
 from rnnsmt.config.sections import Preprocessing
 from rnnsmt.corpus.bitext_files import RawCorpus
-from rnnsmt.corpus.overlap import MAX_KNOWN, NgramOverlap
 from rnnsmt.corpus.raw_text import LINE_BYTES, Row
 from rnnsmt.corpus.sample import SAMPLE_LINES, content_warnings, refuse_columns, text_of
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
 from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key
+from rnnsmt.corpus.training_overlap import MAX_KNOWN, NgramOverlap
+
+FOUND = 3
+"""Exit status of `rnnsmt corpus check` if it finds problems."""
 
 MIN_WORDS = 200
 """Minimum number of words of a dev or test set; for smaller ones, unknown words are not reported."""
@@ -106,6 +112,8 @@ class CorpusCheck:
 
     def run(self, corpora: Sequence[Corpus]) -> list[Findings]:
         """Check all corpora; return the findings in their order."""
+        if find_spec("py3langid") is None:
+            say("the languages are not checked, because py3langid is not installed; run `pip install 'rnnsmt[check]'`")
         by_name: dict[str, Findings] = {}
         for corpus in sorted(corpora, key=lambda corpus: corpus.role not in ("dev", "test")):
             findings = by_name[corpus.name] = Findings(corpus.name, corpus.role)
@@ -250,6 +258,21 @@ class _LineCounts:
                 yield f"{count:,} of {self._lines:,} lines ({100 * count / self._lines:.1f} %) {description}"
         if held_out and 0 < self._lines < FEW_LINES:
             yield f"{self._lines} lines are too few for reliable scores"
+
+
+class CheckedCorpora(Printed):
+    """The report on all corpora (lines).
+
+    Attributes:
+        findings: figures and problems of every corpus.
+        status: ``FOUND`` if there are problems.
+    """
+
+    def __init__(self, findings: Sequence[Findings], as_json: bool) -> None:
+        text = json.dumps([vars(one) for one in findings], indent=2, ensure_ascii=False) if as_json else ""
+        status = FOUND if any(one.errors or one.warnings for one in findings) else 0
+        super().__init__(text.split("\n") if as_json else lines_of(findings), status=status)
+        self.findings = list(findings)
 
 
 def lines_of(reports: Sequence[Findings]) -> Iterator[str]:
