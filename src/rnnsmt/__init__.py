@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rnnsmt import seq2seq as seq2seq
     from rnnsmt import translation as translation
     from rnnsmt import tuning as tuning
-    from rnnsmt.base.io import InputError as InputError
+    from rnnsmt.base.errors import InputError as InputError
     from rnnsmt.translation.system import System
 
     load = System
@@ -64,7 +64,7 @@ def __getattr__(name: str) -> object:
     if name == "load":
         return import_module("rnnsmt.translation.system").System
     if name == "InputError":
-        return import_module("rnnsmt.base.io").InputError
+        return import_module("rnnsmt.base.errors").InputError
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

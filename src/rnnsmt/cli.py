@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rnnsmt import __version__, base
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import StageClock, print_messages
 from rnnsmt.base.resuming import catch_signals, leave_signals, received_signal, signal_again
 from rnnsmt.stages import PACKAGES, SHORT, operations

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import rnnsmt
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 from rnnsmt.cslm import CslmSettings
 from rnnsmt.networks.training import Training

@@ -18,7 +18,7 @@ from snakemake.utils import update_config
 from rnnsmt.base.fields import fields_of
 from rnnsmt.cli import PASSES_ON, command_parser
 from rnnsmt.config.sections import Config
-from rnnsmt.config.validation import checked_config
+from rnnsmt.plan.validation import checked_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.stages import PACKAGES, SHORT, operations
 from rnnsmt.translation import connections, queries, request_queue, serve

@@ -28,15 +28,15 @@ from rnnsmt import __version__
 if __version__ != VERSION:
     raise WorkflowError(f"rnnsmt {__version__} is installed, but this workflow requires {VERSION}")
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.moses.installation import Installation, check_path, needs_of
-from rnnsmt.config import paths
-from rnnsmt.config.derived import amount_kept, is_demo_corpus, parts_of_moses
-from rnnsmt.config.corpora import language_warnings, missing_files
+from rnnsmt.plan import paths
+from rnnsmt.plan.derived import amount_kept, is_demo_corpus, parts_of_moses
+from rnnsmt.plan.corpora import language_warnings, missing_files
 from rnnsmt.config.features import BY_NAME
-from rnnsmt.config.systems import Systems, column_options, settings_options
-from rnnsmt.config.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
-from rnnsmt.config.validation import ConfigurationError, checked_config, plain_config
+from rnnsmt.plan.systems import Systems, column_options, settings_options
+from rnnsmt.plan.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
+from rnnsmt.plan.validation import ConfigurationError, checked_config, plain_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.stages import operations
 

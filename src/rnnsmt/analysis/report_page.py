@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from rnnsmt import __version__
-from rnnsmt.base.io import read_json, read_lines
+from rnnsmt.base.reading import read_json, read_lines
 from rnnsmt.base.rendering import write_page
 from rnnsmt.config.features import REGISTRY
 from rnnsmt.corpus.training_overlap import known_warnings

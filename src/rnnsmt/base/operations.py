@@ -32,9 +32,11 @@ from pathlib import Path
 from textwrap import fill, indent
 from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Setting, add_option
-from rnnsmt.base.io import STANDARD_STREAM, InputError, check_output, check_output_directory, write_lines_or_stdout
 from rnnsmt.base.options import option
+from rnnsmt.base.reading import STANDARD_STREAM
+from rnnsmt.base.writing import check_output, check_output_directory, write_lines_or_stdout
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 
 MAX_THREADS = 1024
 

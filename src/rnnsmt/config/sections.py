@@ -1,6 +1,6 @@
 """The settings of the workflow: one class per section of the configuration, with types, bounds, defaults and meaning.
 
-This is the only declaration of a setting. The checks of a configuration (``rnnsmt.config.validation``), the options of
+This is the only declaration of a setting. The checks of a configuration (``rnnsmt.plan.validation``), the options of
 the commands (``rnnsmt.base.fields``), the JSON schema and the table of settings in the documentation are derived from
 it.
 

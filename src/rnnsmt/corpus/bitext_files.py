@@ -13,22 +13,14 @@ from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
-from rnnsmt.base.io import (
-    DAMAGED,
-    InputError,
-    byte_lines,
-    damage,
-    is_junk,
-    office_document,
-    open_text,
-    open_zip,
-    open_zip_member,
-)
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import DAMAGED, damage, is_junk, office_document, open_text, open_zip, open_zip_member
 from rnnsmt.base.progress import say, warn
-from rnnsmt.config.corpora import languages_with_prefix
+from rnnsmt.base.reading import byte_lines
 from rnnsmt.config.languages import language_name, language_of, language_pair, language_suffix, two_letters
 from rnnsmt.corpus.raw_text import LINE_BYTES, Row, paired, read_segments, refuse_foreign
 from rnnsmt.corpus.tmx import TmxReader
+from rnnsmt.plan.corpora import languages_with_prefix
 
 SHOWN = 5
 """Number of names in a message."""

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.operations import Printed
 from rnnsmt.base.progress import say, track
-from rnnsmt.config.corpora import FEW_LINES, Corpus, Separated, files_of
 from rnnsmt.config.sections import Preprocessing
 from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.raw_text import LINE_BYTES, Row
@@ -26,6 +25,7 @@ from rnnsmt.corpus.sample import SAMPLE_LINES, content_warnings, refuse_columns,
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
 from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key
 from rnnsmt.corpus.training_overlap import MAX_KNOWN, NgramOverlap
+from rnnsmt.plan.corpora import FEW_LINES, Corpus, Separated, files_of
 
 FOUND = 3
 """Exit status of `rnnsmt corpus check` if it finds problems."""

@@ -5,12 +5,13 @@ from operator import eq
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsmt.base.io import InputError, read_lines
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import say
-from rnnsmt.config.corpora import DEFAULT_LANGUAGES, Corpus, corpora_of, files_with_prefix
+from rnnsmt.base.reading import read_lines
 from rnnsmt.config.corpus_entry import CorpusEntry
 from rnnsmt.config.languages import code_mistake, codes_of_yaml, language_of
 from rnnsmt.config.sections import Languages
+from rnnsmt.plan.corpora import DEFAULT_LANGUAGES, Corpus, corpora_of, files_with_prefix
 
 if TYPE_CHECKING:
     from rnnsmt.corpus.bitext_files import RawCorpus
@@ -114,7 +115,7 @@ def _entries_of(settings: Mapping[str, Any], path: str | Path) -> list[CorpusEnt
     """Return the corpora of a configuration, in which other settings may be wrong or missing."""
     from pydantic import TypeAdapter, ValidationError
 
-    from rnnsmt.config.messages import lines_of
+    from rnnsmt.plan.messages import lines_of
 
     try:
         entries = TypeAdapter(list[CorpusEntry]).validate_python(settings["corpora"])

@@ -20,8 +20,8 @@ from rnnsmt.base.arguments import (
     Texts,
     each,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.io import InputError
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.base.options import MAX_THREADS
 from rnnsmt.config.languages import Language
@@ -127,7 +127,7 @@ def fetch(
     Raises:
         InputError: no URL works, a file has another SHA-256, or curl is not installed.
     """
-    from rnnsmt.base.io import sha256 as digest_of
+    from rnnsmt.base.opening import sha256 as digest_of
     from rnnsmt.corpus.download import fetch_first
 
     expected = None if sha256 == "none" else sha256.lower()
@@ -208,8 +208,8 @@ def separate(
     """
     from dataclasses import replace
 
-    from rnnsmt.base.io import atomic_binary
     from rnnsmt.base.progress import track
+    from rnnsmt.base.writing import atomic_binary
     from rnnsmt.corpus.inputs import raw_corpus
 
     if lines and without_lines:
@@ -296,7 +296,8 @@ def prepare(
     """
     from dataclasses import replace
 
-    from rnnsmt.base.io import read_lines, write_json
+    from rnnsmt.base.reading import read_lines
+    from rnnsmt.base.writing import write_json
     from rnnsmt.corpus.inputs import raw_corpus
     from rnnsmt.corpus.preparation import prepare_corpus
 
@@ -392,8 +393,8 @@ def split(
         InputError: the languages are unknown or swapped, the sides have different numbers of lines, or there are too
             few pairs that can be dev and test pairs.
     """
-    from rnnsmt.base.io import write_json
     from rnnsmt.base.progress import warn
+    from rnnsmt.base.writing import write_json
     from rnnsmt.corpus.inputs import raw_corpus
     from rnnsmt.corpus.sample import sample_warnings
     from rnnsmt.corpus.splitting import SplitCorpus, SplitOptions, split_bitext
@@ -500,8 +501,9 @@ def overlap(
         The values of the output.
     """
     from rnnsmt.base.arguments import sentences
-    from rnnsmt.base.io import read_lines, write_json
     from rnnsmt.base.progress import track, warn
+    from rnnsmt.base.reading import read_lines
+    from rnnsmt.base.writing import write_json
     from rnnsmt.corpus.training_overlap import known_sentences, known_warnings
 
     with TextFiles() as files:
@@ -533,7 +535,7 @@ def join(input: InputFiles, output: OutputFile) -> Written:
     Raises:
         InputError: the files contain no lines.
     """
-    from rnnsmt.base.io import write_lines
+    from rnnsmt.base.writing import write_lines
     from rnnsmt.corpus.raw_text import all_lines
 
     paths = [str(path) for path in each(input)]
@@ -562,8 +564,8 @@ def train_truecaser(input: Texts, output_model: OptionalOutput = None) -> "Casin
     Raises:
         InputError: every line has at most one word.
     """
-    from rnnsmt.base.io import read_lines
     from rnnsmt.base.progress import track
+    from rnnsmt.base.reading import read_lines
     from rnnsmt.corpus.tokenizer import learn_casing, save_casing
 
     with TextFiles() as files:
@@ -670,9 +672,9 @@ def _converted(
 ) -> Written | Values[str]:
     """Convert the lines of a text in several processes, see ``rnnsmt.base.parallel.map_lines``."""
     from rnnsmt.base.arguments import sentences
-    from rnnsmt.base.io import write_lines
     from rnnsmt.base.parallel import map_lines
     from rnnsmt.base.progress import track
+    from rnnsmt.base.writing import write_lines
 
     lines = map_lines(make, track(sentences("input", input), what), threads)
     if output is None:

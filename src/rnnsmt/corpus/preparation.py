@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from rnnsmt.base.io import InputError, atomic_text, open_binary, refuse_pipe, sha256
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import open_binary, refuse_pipe, sha256
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.base.progress import Meter, warn
-from rnnsmt.config.corpora import FEW_LINES
+from rnnsmt.base.writing import atomic_text
 from rnnsmt.config.sections import Preprocessing
 from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.raw_text import (
@@ -32,6 +33,7 @@ from rnnsmt.corpus.raw_text import (
 )
 from rnnsmt.corpus.sample import refuse_columns, sample_warnings
 from rnnsmt.corpus.tokenizer import has_rules, tokenizer_version
+from rnnsmt.plan.corpora import FEW_LINES
 
 SAMPLES = 20
 """Number of line numbers per reason in the report."""

@@ -19,18 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from rnnsmt.base.io import (
-    DAMAGED,
-    InputError,
-    decoded,
-    foreign_format,
-    open_text,
-    read_bounded_lines,
-    read_byte_lines,
-    read_lines,
-    read_whole,
-    refuse_pipe,
-)
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import DAMAGED, foreign_format, open_text, refuse_pipe
+from rnnsmt.base.reading import decoded, read_bounded_lines, read_byte_lines, read_lines, read_whole
 from rnnsmt.config.languages import WITHOUT_SPACES
 from rnnsmt.config.sections import Preprocessing
 

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.raw_text import read_segments
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines

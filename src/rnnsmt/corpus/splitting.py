@@ -25,9 +25,11 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.base.io import InputError, atomic_binary, read_lines
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.operations import Printed
 from rnnsmt.base.progress import track
+from rnnsmt.base.reading import read_lines
+from rnnsmt.base.writing import atomic_binary
 from rnnsmt.config.languages import yaml_code
 from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.raw_text import BAD_UTF8, EMPTY, ENDLESS, Row

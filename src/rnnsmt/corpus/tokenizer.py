@@ -31,7 +31,9 @@ from pathlib import Path
 from sacremoses import MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
 from sacremoses.corpus import NonbreakingPrefixes
 
-from rnnsmt.base.io import InputError, atomic_text, read_lines
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import read_lines
+from rnnsmt.base.writing import atomic_text
 from rnnsmt.corpus.detokenizer import DELAYED_START, DOTTED_I, SENTENCE_END
 from rnnsmt.corpus.words import COLON, ELISION, GERSHAYIM, Words, has_lower_case, hide_addresses, is_plain_word, show
 

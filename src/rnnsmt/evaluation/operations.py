@@ -21,8 +21,8 @@ from rnnsmt.base.arguments import (
     Threads,
     each,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.io import InputError
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.config.features import FEATURES, label
 from rnnsmt.config.languages import Language
@@ -222,7 +222,8 @@ def score(
         InputError: the texts are empty or differ in length, the numbers of files do not match, or the output contains
             marks of phrases as Moses writes them with -t.
     """
-    from rnnsmt.base.io import read_lines, write_lines
+    from rnnsmt.base.reading import read_lines
+    from rnnsmt.base.writing import write_lines
     from rnnsmt.corpus.detokenizer import Detokenizer
     from rnnsmt.evaluation.scores import score_output, write_score
 
@@ -484,10 +485,10 @@ def compare(
         InputError: the texts are empty or differ in length, the systems have different numbers of runs, or an argument
             that another one requires is missing.
     """
-    from rnnsmt.base.io import write_json
+    from rnnsmt.base.writing import write_json
     from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.evaluation.comparison import Comparison, write_comparison
-    from rnnsmt.moses.ini import PHRASE_DICTIONARY, MosesIni
+    from rnnsmt.formats.ini import PHRASE_DICTIONARY, MosesIni
     from rnnsmt.search.model import load_model
 
     with TextFiles() as files:
@@ -564,8 +565,9 @@ def oracle(
     Raises:
         InputError: the references differ in length, or the lists have more sentences.
     """
-    from rnnsmt.base.io import read_parallel, write_json, write_lines
     from rnnsmt.base.progress import say
+    from rnnsmt.base.reading import read_parallel
+    from rnnsmt.base.writing import write_json, write_lines
     from rnnsmt.evaluation.oracles import oracles, read_nbest_texts
 
     with TextFiles() as files:
@@ -638,10 +640,10 @@ def provenance(
     Raises:
         InputError: a file is missing, not a score file, or was changed after its report was written.
     """
-    from rnnsmt.base.io import write_json
-    from rnnsmt.config.validation import recorded_config
+    from rnnsmt.base.writing import write_json
     from rnnsmt.evaluation.origins import FORMAT, Files, cells_and_runs, details_of_network, software
     from rnnsmt.moses.installation import Installation, needs_of
+    from rnnsmt.plan.validation import recorded_config
 
     read = _read_scores(each(scores), joint)
     files = Files()

@@ -8,22 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rnnsmt.base.io import (
-    InputError,
-    read_json,
-    read_lines,
-    scratch_directory,
-    sha256,
-    words_of,
-    write_json,
-    write_lines,
-    write_plain,
-)
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import sha256
+from rnnsmt.base.reading import read_json, read_lines, words_of
 from rnnsmt.base.resuming import CheckpointDirectory
-from rnnsmt.config.derived import MOSES_OPTIMIZERS
-from rnnsmt.moses.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
+from rnnsmt.base.writing import scratch_directory, write_json, write_lines, write_plain
+from rnnsmt.formats.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
+from rnnsmt.formats.nbest import fields_of
 from rnnsmt.moses.installation import MERT, MOSES, Installation, run
-from rnnsmt.moses.nbest import fields_of
+from rnnsmt.plan.derived import MOSES_OPTIMIZERS
 from rnnsmt.stages import operations
 
 BEGUN, ENDED = "begun.json", "ended"

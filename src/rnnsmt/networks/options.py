@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 
 
 def need_torch() -> None:

@@ -12,9 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import LOG_SECONDS, say
 from rnnsmt.base.resuming import Stop
+from rnnsmt.base.writing import write_json
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.draws import Draws, seed_of
 from rnnsmt.networks.gradients import GradientThreads, GraphedGradient, flatten, flushed_denormals

@@ -11,12 +11,14 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from rnnsmt.base.io import InputError, read_json, write_json
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.options import MAX_INT
 from rnnsmt.base.progress import warn
+from rnnsmt.base.reading import read_json
+from rnnsmt.base.writing import write_json
 from rnnsmt.config.languages import Language
 from rnnsmt.corpus.tokenizer import tokenizer_version
-from rnnsmt.moses.ini import MAX_PATH, MosesIni
+from rnnsmt.formats.ini import MAX_PATH, MosesIni
 from rnnsmt.search.options import SearchOptions
 
 FILE, INI = "system.json", "moses.ini"

@@ -7,8 +7,10 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.arguments import Text, sentences
-from rnnsmt.base.io import STANDARD_STREAM, InputError, decoded, write_lines_or_stdout
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import say
+from rnnsmt.base.reading import STANDARD_STREAM, decoded
+from rnnsmt.base.writing import write_lines_or_stdout
 from rnnsmt.corpus.raw_text import read_texts
 
 if TYPE_CHECKING:

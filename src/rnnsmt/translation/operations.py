@@ -15,9 +15,10 @@ from rnnsmt.base.arguments import (
     Threads,
     each,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.io import STANDARD_STREAM, InputError
 from rnnsmt.base.operations import Printed, Values, Written, operation
+from rnnsmt.base.reading import STANDARD_STREAM
 from rnnsmt.config.languages import Language
 from rnnsmt.config.sections import (
     CslmCells,
@@ -127,8 +128,8 @@ def _tokenizer(lang: str, report: str | Path | None) -> str:
     Raises:
         InputError: the report has no version of the tokeniser of the language.
     """
-    from rnnsmt.base.io import read_json
     from rnnsmt.base.progress import warn
+    from rnnsmt.base.reading import read_json
     from rnnsmt.corpus.tokenizer import tokenizer_version
 
     if report is None:
@@ -207,7 +208,7 @@ def translate(
     if serve is None and (host or public_name):
         raise InputError("--host and --public-name require --serve")
 
-    from rnnsmt.base.io import write_lines
+    from rnnsmt.base.writing import write_lines
     from rnnsmt.translation.lines import answer_lines, output_lines, texts_of, waiting_lines
 
     texts = None if reads_stream else texts_of(input)

@@ -32,7 +32,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rnnsmt import __version__
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import say, warn
 from rnnsmt.base.rendering import rendered
 from rnnsmt.config.languages import language_name

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, is_file, words_of
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import is_file
 from rnnsmt.base.options import DEVICES, MAX_THREADS, check_choice, check_integer
+from rnnsmt.base.reading import words_of
 from rnnsmt.config.sections import Preprocessing
 from rnnsmt.corpus.detokenizer import Detokenizer
 from rnnsmt.corpus.raw_text import Cleaner
 from rnnsmt.corpus.tokenizer import Truecaser
-from rnnsmt.moses.nbest import phrase_pairs
+from rnnsmt.formats.nbest import phrase_pairs
 from rnnsmt.networks.options import need_torch
 from rnnsmt.search.decoder import translations
 from rnnsmt.search.model import SearchModel, kinds_of_features, load_model, sum_by_kind

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from rnnsmt.base.io import atomic_path, open_binary, read_json, sha256, write_json
+from rnnsmt.base.opening import open_binary, sha256
 from rnnsmt.base.options import option
+from rnnsmt.base.reading import read_json
 from rnnsmt.base.resuming import CheckpointDirectory
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.base.writing import atomic_path, write_json
+from rnnsmt.formats.ini import MosesIni
 from rnnsmt.stages import operations
 from rnnsmt.tuning.nbest_pool import CandidateBatch, Weights
 

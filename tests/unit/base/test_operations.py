@@ -24,9 +24,10 @@ from rnnsmt.base.arguments import (
     Texts,
     Threads,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field, Setting
-from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.base.operations import CommandParser, Printed, Written, operation, operations_of
+from rnnsmt.base.reading import read_lines
 from rnnsmt.stages import PACKAGES, operations
 
 

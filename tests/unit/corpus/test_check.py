@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import rnnsmt
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
-from rnnsmt.config.corpora import FEW_LINES
 from rnnsmt.corpus.inputs import corpus_entry
 from rnnsmt.corpus.raw_text import LINE_BYTES
+from rnnsmt.plan.corpora import FEW_LINES
 
 from .sentences import WORDS
 

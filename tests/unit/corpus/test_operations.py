@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import rnnsmt
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 
 ENGLISH = ["The boats are here, Ann.", "Ann's harbour is old (and small).", "", "The old boats - they sail."]

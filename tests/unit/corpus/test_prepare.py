@@ -499,7 +499,7 @@ def test_languages_without_rules_are_reported(work: Workplace, capsys: pytest.Ca
 def test_an_endless_test_line_is_refused(
     work: Workplace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rnnsmt.base.io.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("rnnsmt.base.reading.MAX_LINE_BYTES", 1000)
     assert work.pair(b"x" * 2000, b"y\n", "--keep-all") == 2
     assert "s.en, line 1: longer than 1000 bytes" in capsys.readouterr().err
     assert work.nothing_written("s.en", "t.fr")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.base.io import InputError, read_lines
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import read_lines
 from rnnsmt.cli import main
 from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.sample import _identifier, content_warnings, refuse_columns

@@ -29,9 +29,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import rnnsmt
-from rnnsmt.base.io import InputError, sha256
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import sha256
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import NEURAL_MODELS
+from rnnsmt.formats.ini import NEURAL_MODELS
 from rnnsmt.translation import archives
 from rnnsmt.translation.archives import CACHE, system_directory
 from rnnsmt.translation.description import Description
@@ -50,7 +51,7 @@ def system(tmp_path: Path) -> Path:
     (tmp_path / "true").write_text("a (9/9)\nb (9/9)\nc (9/9)\nd (9/9)\n")
     directory = tmp_path / "run1"
     directory.mkdir()
-    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.formats.ini import MosesIni
 
     MosesIni.read(tmp_path / "model/moses.ini").write(directory / "moses.ini")
     assert main([*described(directory), "--truecaser", str(tmp_path / "true")]) == 0

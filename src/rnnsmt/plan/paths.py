@@ -6,10 +6,10 @@ All paths are relative to the directory of the run, except those of corpus files
 import shlex
 from collections.abc import Sequence
 
-from rnnsmt.config.corpora import corpora_of, input_files
 from rnnsmt.config.corpus_entry import Download
-from rnnsmt.config.derived import kept_whole
 from rnnsmt.config.sections import Config
+from rnnsmt.plan.corpora import corpora_of, input_files
+from rnnsmt.plan.derived import kept_whole
 
 RUN = "results/systems/{system}/run{run}"
 """Directory of a tuning run of a system: its tuned ini, and its translations and scores of all sets."""

@@ -15,16 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.base.arguments import Alignment, Alignments, TextFiles
-from rnnsmt.base.io import (
-    InputError,
-    atomic_binary,
-    check_tokenised,
-    count_lines,
-    read_byte_lines,
-    read_parallel,
-    words_of,
-)
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.reading import check_tokenised, count_lines, read_byte_lines, read_parallel, words_of
+from rnnsmt.base.writing import atomic_binary
 
 MAX_POSITION = 9999
 """Maximum word position; a larger number means that the file is not an alignment."""

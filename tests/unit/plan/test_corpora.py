@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.config.corpora import (
+from rnnsmt.config.corpus_entry import CorpusEntry, Download, Downloads, HeldOut, Members
+from rnnsmt.config.sections import Languages
+from rnnsmt.plan.corpora import (
     corpora_of,
     file_mistakes,
     files_of,
@@ -14,8 +16,6 @@ from rnnsmt.config.corpora import (
     missing_files,
     similar_file,
 )
-from rnnsmt.config.corpus_entry import CorpusEntry, Download, Downloads, HeldOut, Members
-from rnnsmt.config.sections import Languages
 
 LANGUAGES = Languages(source="en", target="fr")
 

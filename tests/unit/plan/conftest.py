@@ -9,7 +9,7 @@ import yaml
 from snakemake.utils import update_config
 
 from rnnsmt.config.sections import Config
-from rnnsmt.config.validation import checked_config
+from rnnsmt.plan.validation import checked_config
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rnnsmt.config.corpora import Corpus, corpora_of
-from rnnsmt.config.derived import amount_kept
 from rnnsmt.config.languages import TWO_LETTERS, code_mistake, code_warning
 from rnnsmt.config.sections import Languages
-from rnnsmt.config.validation import (
+from rnnsmt.plan.corpora import Corpus, corpora_of
+from rnnsmt.plan.derived import amount_kept
+from rnnsmt.plan.validation import (
     ConfigurationError,
     checked_config,
     demo_values,

@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import fields_of
-from rnnsmt.base.io import InputError
-from rnnsmt.config.cross_checks import cross_checks
-from rnnsmt.config.derived import is_demo_corpus
 from rnnsmt.config.languages import codes_of_yaml
-from rnnsmt.config.messages import lines_of
 from rnnsmt.config.sections import Config
+from rnnsmt.plan.cross_checks import cross_checks
+from rnnsmt.plan.derived import is_demo_corpus
+from rnnsmt.plan.messages import lines_of
 
 ADAPTER = TypeAdapter(Config)
 

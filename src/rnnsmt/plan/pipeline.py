@@ -8,7 +8,7 @@ relative paths.
 from pathlib import Path
 
 import rnnsmt
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 
 PACKAGE = Path(rnnsmt.__file__).resolve().parent
 

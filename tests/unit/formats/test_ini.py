@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
-from rnnsmt.moses.default_ini import default_ini
-from rnnsmt.moses.ini import NEURAL_MODELS, NO_LIMIT, MosesIni
+from rnnsmt.formats.default_ini import default_ini
+from rnnsmt.formats.ini import NEURAL_MODELS, NO_LIMIT, MosesIni
 
 MOSES = """# made by hand
 [input-factors]

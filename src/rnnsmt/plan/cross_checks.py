@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rnnsmt.base.options import pruning_mistake
-from rnnsmt.config.corpora import corpora_of, file_mistakes, is_in_domain
 from rnnsmt.config.corpus_entry import CorpusEntry
-from rnnsmt.config.derived import MOSES_OPTIMIZERS, features_of, kept_whole, moses_searches, parts_of_moses
 from rnnsmt.config.features import BY_NAME, CSLM, NNJM, named_features
 from rnnsmt.config.languages import code_mistake
-from rnnsmt.config.messages import hint
 from rnnsmt.config.sections import Config, SystemEntry, Words
+from rnnsmt.plan.corpora import corpora_of, file_mistakes, is_in_domain
+from rnnsmt.plan.derived import MOSES_OPTIMIZERS, features_of, kept_whole, moses_searches, parts_of_moses
+from rnnsmt.plan.messages import hint
 
 FILE_KEYS = ("source", "target", "file", "columns", "members", "reference", "download")
 """Keys of an entry of ``corpora`` that describe its files."""

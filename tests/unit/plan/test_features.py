@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 
 from rnnsmt.config import features
-from rnnsmt.config.derived import features_of
 from rnnsmt.config.features import (
     BY_NAME,
     FEATURES,
@@ -20,10 +19,11 @@ from rnnsmt.config.features import (
     share_networks,
 )
 from rnnsmt.config.sections import Nnjm, SystemEntry
-from rnnsmt.config.systems import Systems
-from rnnsmt.config.validation import checked_config, plain_config
-from rnnsmt.moses.default_ini import default_ini
-from rnnsmt.moses.ini import NEURAL_MODELS
+from rnnsmt.formats.default_ini import default_ini
+from rnnsmt.formats.ini import NEURAL_MODELS
+from rnnsmt.plan.derived import features_of
+from rnnsmt.plan.systems import Systems
+from rnnsmt.plan.validation import checked_config, plain_config
 
 from .conftest import changed
 

@@ -4,7 +4,7 @@ import pytest
 
 from rnnsmt.config.features import label, share_networks
 from rnnsmt.config.sections import Engines, SystemEntry
-from rnnsmt.config.systems import Systems, column_options, network_file, settings_options
+from rnnsmt.plan.systems import Systems, column_options, network_file, settings_options
 
 from .conftest import changed
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsmt.base.io import InputError
-from rnnsmt.moses.ini import MosesIni
-from rnnsmt.moses.nbest import (
+from rnnsmt.base.errors import InputError
+from rnnsmt.formats.ini import MosesIni
+from rnnsmt.formats.nbest import (
     fields_of,
     nbest_lines,
     read_details,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from rnnsmt.config import paths
 from rnnsmt.config.corpus_entry import CorpusEntry, Download, Downloads
-from rnnsmt.config.paths import Texts
+from rnnsmt.plan import paths
+from rnnsmt.plan.paths import Texts
 
 from .conftest import changed
 

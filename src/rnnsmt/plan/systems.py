@@ -10,16 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.config.derived import features_of, parts_of_moses
-from rnnsmt.config.features import (
-    BY_NAME,
-    CSLM,
-    CSLM_ON_LISTS,
-    RNN,
-    has_network,
-)
-from rnnsmt.config.paths import PHRASE_TABLE, REORDERING_TABLE, RUN
+from rnnsmt.config.features import BY_NAME, CSLM, CSLM_ON_LISTS, RNN, has_network
 from rnnsmt.config.sections import Config, Cslm, Nnjm
+from rnnsmt.plan.derived import features_of, parts_of_moses
+from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE, RUN
 
 LIMITS = ("pop_limit", "stack")
 """Limits of the search that all systems and both decoders have."""

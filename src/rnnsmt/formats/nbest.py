@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_lines, words_of
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import read_lines, words_of
+from rnnsmt.formats.ini import MosesIni
 
 MOST_DIGITS = 20
 """Maximum number of characters of a sentence number."""

@@ -14,9 +14,10 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import POW10
 from rnnsmt.base.kernels.table_lines import COUNTS, FIELDS, LINKS, SCORES, SOURCE, TARGET, numbers, split_phrase_lines
+from rnnsmt.base.reading import check_utf8, read_line_blocks
 
 BLANKS = b" \t\r"
 """White space around a field, between numbers and between links; between words, a carriage return is a character."""

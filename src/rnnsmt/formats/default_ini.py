@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rnnsmt.moses.ini import (
+from rnnsmt.formats.ini import (
     DEFAULT_DISTORTION_LIMIT,
     DEFAULT_TABLE_LIMIT,
     NEURAL_MODELS,

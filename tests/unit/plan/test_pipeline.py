@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.base.io import InputError
-from rnnsmt.config import pipeline
+from rnnsmt.base.errors import InputError
+from rnnsmt.plan import pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
-from rnnsmt.base.io import InputError, atomic_text, is_file, read_lines
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import is_file
+from rnnsmt.base.reading import read_lines
+from rnnsmt.base.writing import atomic_text
 from rnnsmt.config.features import CSLM, NNJM, SystemFeature, UnknownScore
 
 NO_LIMIT = -1

@@ -1,7 +1,7 @@
 """Questions about a checked configuration that several chapters of the workflow ask."""
 
-from rnnsmt.config.corpora import DEMO_DIRECTORY, corpora_of, files_of
 from rnnsmt.config.sections import Amount, Config, Engines, Words
+from rnnsmt.plan.corpora import DEMO_DIRECTORY, corpora_of, files_of
 
 PARTS = ("alignment", "training", "tuning", "decoding")
 """Parts of the pipeline that ``engine`` can assign to Moses."""
