@@ -10,7 +10,7 @@ PIPELINE = ("Snakefile", "config.yaml", "workflow", "envs", "profiles")
 """Files and directories of the workflow at the top level of the repository."""
 
 TARGET = Path("rnnsmt", "pipeline")
-"""Their directory in a wheel, see ``rnnsmt.config.pipeline``."""
+"""Their directory in a wheel, see ``rnnsmt.plan.pipeline``."""
 
 
 def pipeline_files() -> Iterator[Path]:

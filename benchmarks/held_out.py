@@ -39,9 +39,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import read_json, read_lines, write_json, write_lines
+from rnnsmt.base.reading import read_json, read_lines
+from rnnsmt.base.writing import write_json, write_lines
 from rnnsmt.bleu.batch import bleu_of_many
-from rnnsmt.corpus.overlap import NgramOverlap
+from rnnsmt.corpus.training_overlap import NgramOverlap
 from rnnsmt.evaluation.scores import read_score
 
 SPLITS = 5

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 
 
 def weights(ini: MosesIni) -> str:

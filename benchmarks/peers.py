@@ -33,7 +33,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from rnnsmt.base.io import read_lines
+from rnnsmt.base.reading import read_lines
 from rnnsmt.phrases.extract_file import LEAST_MB, PROCESS_MB
 
 RNNSMT = [sys.executable, "-m", "rnnsmt"]

@@ -26,8 +26,8 @@ from pathlib import Path
 
 import yaml
 
-from rnnsmt.config.paths import Texts
-from rnnsmt.config.validation import checked_config
+from rnnsmt.plan.paths import Texts
+from rnnsmt.plan.validation import checked_config
 
 TOLERANCE = 0.2
 RECORDS = Path(__file__).with_suffix(".json")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 from rnnsmt.search.decoder import translations
 from rnnsmt.search.kernels import stack as kernels
 from rnnsmt.search.kernels.records import CELLS, QUERIES, REQUESTS, Derivations

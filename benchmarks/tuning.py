@@ -37,13 +37,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import read_json, read_lines, write_json, write_lines
 from rnnsmt.base.progress import say
+from rnnsmt.base.reading import read_json, read_lines
+from rnnsmt.base.writing import write_json, write_lines
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.config.sections import default_iterations
 from rnnsmt.evaluation.scores import score_output, write_score
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.model import load_model
 from rnnsmt.search.options import SearchOptions

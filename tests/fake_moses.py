@@ -81,7 +81,7 @@ def moses(arguments: list[str]) -> None:
 
 def unknown_words(text: str, ini: str) -> str:
     """Return the words that a model copies, one line per sentence."""
-    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.formats.ini import MosesIni
     from rnnsmt.search.model import load_model
     from rnnsmt.search.translation_options import look_up
 
@@ -139,7 +139,7 @@ def mert(arguments: list[str]) -> None:
 
     Like the real program, it then records a third iteration, which it cannot resume from.
     """
-    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.formats.ini import MosesIni
 
     source, _, decoder, ini = arguments[:4]
     directory = Path(option(arguments, "--working-dir"))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rnnsmt import align as align
     from rnnsmt import analysis as analysis
+    from rnnsmt import corpus as corpus
     from rnnsmt import cslm as cslm
     from rnnsmt import demo as demo
     from rnnsmt import evaluation as evaluation
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from rnnsmt import search as search
     from rnnsmt import selection as selection
     from rnnsmt import seq2seq as seq2seq
+    from rnnsmt import translation as translation
     from rnnsmt import tuning as tuning
-    from rnnsmt.base.io import InputError as InputError
+    from rnnsmt.base.errors import InputError as InputError
     from rnnsmt.translation.system import System
 
     load = System
@@ -36,6 +38,7 @@ __version__ = "1.0.0"
 PACKAGES = (
     "align",
     "analysis",
+    "corpus",
     "cslm",
     "demo",
     "evaluation",
@@ -48,6 +51,7 @@ PACKAGES = (
     "search",
     "selection",
     "seq2seq",
+    "translation",
     "tuning",
 )
 """Packages whose functions are for Python users; they are imported on first use."""
@@ -60,7 +64,7 @@ def __getattr__(name: str) -> object:
     if name == "load":
         return import_module("rnnsmt.translation.system").System
     if name == "InputError":
-        return import_module("rnnsmt.base.io").InputError
+        return import_module("rnnsmt.base.errors").InputError
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -9,21 +9,18 @@ signal n.
 
 import argparse
 import gc
-import inspect
 import os
 import re
 import signal
 import sys
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rnnsmt import __version__, base
-from rnnsmt.base.io import InputError
-from rnnsmt.base.options import check_options
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import StageClock, print_messages
 from rnnsmt.base.resuming import catch_signals, leave_signals, received_signal, signal_again
-from rnnsmt.stages import PACKAGES, SHORT, operations, stages
+from rnnsmt.stages import PACKAGES, SHORT, operations
 
 if TYPE_CHECKING:
     from rnnsmt.base.operations import CommandParser
@@ -73,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if renamed := RENAMED.get((words[0], words[1]) if len(words) > 1 else ("", "")):
         print(f"rnnsmt {words[0]} {words[1]}: error: the command is now `rnnsmt {words[0]} {renamed}`", file=sys.stderr)
         return 2
-    if words[0:1] and words[0] in PACKAGES and words[1:2] and words[1] in stages(words[0]):
+    if words[0:1] and words[0] in PACKAGES and words[1:2] and words[1] in operations(words[0]):
         if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words):
             words.insert(2, "--")
         args = command_parser(words[0], words[1], short).parse_args(words[2:])
@@ -144,11 +141,6 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         default = _shown_default(action).replace("%", "%%")
         return f"{text} (default: {default})" if default and "(default" not in text else text
 
-    def _get_default_metavar_for_optional(self, action: argparse.Action) -> str:
-        kind = getattr(action.type, "__name__", "")
-        known = {"int": "N", "integer": "N", "positive": "N", "float": "X", "Path": "PATH"}
-        return known.get(kind) or super()._get_default_metavar_for_optional(action)
-
 
 def _shown_default(action: argparse.Action) -> str:
     """Return the default of an option as it is written on the command line, or "" if the help does not show it."""
@@ -168,28 +160,17 @@ def command_parser(package: str, name: str, short: str = "") -> "CommandParser":
     from rnnsmt.base.operations import CommandParser
 
     parser = CommandParser(prog=f"rnnsmt {short or f'{package} {name}'}", formatter_class=_HelpFormatter)
-    if operation := operations(package).get(name):
-        parser.description = operation.help()
-        operation.add_options(parser)
-        parser.set_defaults(run_command=operation.run)
-        return parser
-    commands, function = import_module(f"rnnsmt.{package}.commands"), name.replace("-", "_")
-    run = getattr(commands, function)
-    parser.description = (inspect.getdoc(run) or "").replace("``", "`")
-    getattr(commands, f"{function}_options")(parser)
-
-    def checked_run(args: argparse.Namespace) -> Mapping[str, object] | None:
-        check_options(args)
-        return run(args)
-
-    parser.set_defaults(run_command=checked_run)
+    operation = operations(package)[name]
+    parser.description = operation.help()
+    operation.add_options(parser)
+    parser.set_defaults(run_command=operation.run)
     return parser
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser of words that name no command; the parsed ``help_of`` is the parser whose help is asked."""
     shortcuts = "\n".join(
-        f"  rnnsmt {name:10} {stages(package)[stage].help}" for name, (package, stage) in SHORT.items()
+        f"  rnnsmt {name:10} {operations(package)[command].summary}" for name, (package, command) in SHORT.items()
     )
     parser = argparse.ArgumentParser(
         prog="rnnsmt",
@@ -209,8 +190,8 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         package_parser.set_defaults(help_of=package_parser)
         if package in words[:1]:
             commands = package_parser.add_subparsers(metavar="COMMAND", dest="stage")
-            for name, stage in stages(package).items():
-                commands.add_parser(name, help=stage.help, formatter_class=_HelpFormatter)
+            for name, operation in operations(package).items():
+                commands.add_parser(name, help=operation.summary, formatter_class=_HelpFormatter)
     return parser
 
 

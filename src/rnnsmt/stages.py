@@ -1,29 +1,14 @@
-"""All commands of the pipeline, with the version of their output.
+"""All commands of the pipeline.
 
-The command line and the rules of the workflow read this table. The commands of a package that has a module
-``operations`` are its functions (``rnnsmt.base.operations``), which carry version and help text. The other packages are
-in ``STAGES``; their command ``corpus join`` consists of two functions in ``rnnsmt.corpus.commands``::
-
-    def join_options(parser: argparse.ArgumentParser) -> None: ...
-    def join(args: argparse.Namespace) -> dict[str, object]: ...   # the figures of its last log line
-
-Increase ``version`` when the same input gives a different output than before: the rules pass it in ``params``, so that
-Snakemake, which does not track changes of Python code, reruns the jobs of this command.
+A command ``rnnsmt PACKAGE NAME`` is a function in the module ``operations`` of a package (``rnnsmt.base.operations``),
+which carries its help text and the version of its output.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rnnsmt.base.operations import Operation
-
-
-class Stage(NamedTuple):
-    """A command ``rnnsmt PACKAGE NAME``: the version of its output, and its help text."""
-
-    version: int
-    help: str
-
 
 PACKAGES: dict[str, str] = {
     "demo": "English-French demo corpus",
@@ -45,27 +30,6 @@ PACKAGES: dict[str, str] = {
     "project": "creation of a run directory, and execution of the workflow",
 }
 
-STAGES: dict[str, dict[str, Stage]] = {
-    "corpus": {
-        "fetch": Stage(1, "download a corpus file and check its SHA-256"),
-        "unpack": Stage(1, "extract one file from a tar or zip archive"),
-        "separate": Stage(2, "extract source and target text from a zip archive, TMX or TSV file"),
-        "prepare": Stage(5, "normalise, tokenise and clean a monolingual or parallel corpus"),
-        "split": Stage(3, "split one parallel corpus into training, dev and test text"),
-        "check": Stage(4, "check the corpora of a configuration before a run"),
-        "overlap": Stage(1, "count the dev and test sentences that also occur in the training text"),
-        "join": Stage(1, "concatenate text files"),
-        "train-truecaser": Stage(1, "train a truecasing model"),
-        "truecase": Stage(1, "apply a truecasing model"),
-        "detokenize": Stage(3, "detruecase and detokenise a text"),
-    },
-    "translation": {
-        "describe": Stage(3, "write the preprocessing and decoder settings that `translate` reads"),
-        "translate": Stage(1, "translate raw text with a tuned system, or serve it over HTTP"),
-        "pack": Stage(1, "pack a tuned system into one archive"),
-    },
-}
-
 SHORT = {
     "init": ("project", "init"),
     "run": ("project", "run"),
@@ -77,16 +41,7 @@ SHORT = {
 
 
 def operations(package: str) -> "dict[str, Operation]":
-    """Return the operations of a package by name; empty: its commands are in ``STAGES``."""
-    if package in STAGES:
-        return {}
-
+    """Return the operations of a package by name of the command."""
     from rnnsmt.base.operations import operations_of
 
     return operations_of(import_module(f"rnnsmt.{package}.operations"))
-
-
-def stages(package: str) -> dict[str, Stage]:
-    """Return the commands of a package by name."""
-    found = {name: Stage(one.version, one.summary) for name, one in operations(package).items()}
-    return found or STAGES[package]

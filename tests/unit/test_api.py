@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import rnnsmt
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 from rnnsmt.cslm import CslmSettings
 from rnnsmt.networks.training import Training
@@ -46,8 +46,11 @@ def test_from_sentences_to_a_tuned_system(tmp_path):
     files = {"phrase_table": augmented, "reordering_table": reordering, "lm": lm, "lm_order": 2, "num_features": 5}
     ini = rnnsmt.moses.write_ini(tmp_path / "moses.ini", **files).path
     assert list(rnnsmt.search.decode(ini, ["a house", ""])) == ["une maison", ""]
-    [tuned] = rnnsmt.tuning.tune(ini, ["the house a sea"], ["la maison une mer"], tmp_path / "tuned.ini", iterations=1)
-    assert len(tuned.weights) > 10
+    tuned = tmp_path / "mine/moses.ini"
+    [run] = rnnsmt.tuning.tune(ini, ["the house a sea"], ["la maison une mer"], tuned, iterations=1)
+    assert len(run.weights) > 10
+    rnnsmt.translation.describe(tuned.parent, name="mine", source_lang="en", target_lang="fr")
+    assert rnnsmt.load(tuned.parent).translate("a house") == "une maison"
     assert round(bleu(["la maison bleue et grande"], ["la maison bleue et belle"]).bleu, 2) == 66.87
 
 

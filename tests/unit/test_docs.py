@@ -18,9 +18,9 @@ from snakemake.utils import update_config
 from rnnsmt.base.fields import fields_of
 from rnnsmt.cli import PASSES_ON, command_parser
 from rnnsmt.config.sections import Config
-from rnnsmt.config.validation import checked_config
+from rnnsmt.plan.validation import checked_config
 from rnnsmt.project.network_settings import setting_mistakes
-from rnnsmt.stages import PACKAGES, SHORT, stages
+from rnnsmt.stages import PACKAGES, SHORT, operations
 from rnnsmt.translation import connections, queries, request_queue, serve
 from rnnsmt.translation.system import MAX_CHARACTERS
 
@@ -97,7 +97,7 @@ def benchmark_options(script: str) -> dict[str, set[str]]:
     }
 
 
-COMMANDS = [(package, stage) for package in PACKAGES for stage in stages(package)]
+COMMANDS = [(package, stage) for package in PACKAGES for stage in operations(package)]
 
 
 def options(package: str, stage: str) -> set[str]:
@@ -122,7 +122,7 @@ def test_commands_are_those_of_the_program(path):
         if stage == "--help":
             assert package in PACKAGES, words
             continue
-        assert stage in stages(package), words
+        assert stage in operations(package), words
         if (package, stage) == PASSES_ON:
             continue
         unknown = given - options(package, stage)

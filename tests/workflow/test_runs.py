@@ -17,9 +17,9 @@ import pandas
 import pytest
 import yaml
 
-from rnnsmt.base.io import read_lines
+from rnnsmt.base.reading import read_lines
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 from tests.workflow.conftest import ROOT, SMALL, Workflow, copy_of_checkout
 
 pytestmark = pytest.mark.slow

@@ -28,17 +28,17 @@ from rnnsmt import __version__
 if __version__ != VERSION:
     raise WorkflowError(f"rnnsmt {__version__} is installed, but this workflow requires {VERSION}")
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.moses.installation import Installation, check_path, needs_of
-from rnnsmt.config import paths
-from rnnsmt.config.derived import amount_kept, is_demo_corpus, parts_of_moses
-from rnnsmt.config.corpora import language_warnings, missing_files
+from rnnsmt.plan import paths
+from rnnsmt.plan.derived import amount_kept, is_demo_corpus, parts_of_moses
+from rnnsmt.plan.corpora import language_warnings, missing_files
 from rnnsmt.config.features import BY_NAME
-from rnnsmt.config.systems import Systems, column_options, settings_options
-from rnnsmt.config.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
-from rnnsmt.config.validation import ConfigurationError, checked_config, plain_config
+from rnnsmt.plan.systems import Systems, column_options, settings_options
+from rnnsmt.plan.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
+from rnnsmt.plan.validation import ConfigurationError, checked_config, plain_config
 from rnnsmt.project.network_settings import setting_mistakes
-from rnnsmt.stages import stages
+from rnnsmt.stages import operations
 
 # The configuration of the run, or of a workflow that uses this one as a module, overrides config.yaml, and config.yaml the
 # defaults of the settings (`rnnsmt project settings`). Rules read settings; config has the same values, for the provenance.
@@ -100,7 +100,7 @@ TORCH_ENV = "../../envs/torch.yaml"
 
 def version(package, stage):
     """Return the version of a stage, a param of its rule, with its name for the reason that Snakemake prints."""
-    return f"{package} {stage} {stages(package)[stage].version}"
+    return f"{package} {stage} {operations(package)[stage].version}"
 
 
 def in_order(values):

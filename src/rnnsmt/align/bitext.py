@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.align.pharaoh import MAX_POSITION
-from rnnsmt.base.io import InputError, check_tokenised, read_line_blocks
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import Interner
+from rnnsmt.base.reading import check_tokenised, read_line_blocks
+from rnnsmt.formats.pharaoh import MAX_POSITION
 
 Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]

@@ -12,9 +12,9 @@ import numpy as np
 from rnnsmt.align import FAST_ALIGN_ITERATIONS
 from rnnsmt.align.direction import Counts, Direction, Parameters
 from rnnsmt.align.lexicon import look_up, normalise
-from rnnsmt.align.pharaoh import MAX_POSITION
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import add_count, add_counts
+from rnnsmt.formats.pharaoh import MAX_POSITION
 
 ALPHA = 0.01
 """Parameter of the symmetric Dirichlet prior."""

@@ -15,13 +15,14 @@ from rnnsmt.base.arguments import (
     Threads,
     TimeLimit,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.io import InputError, count_lines
 from rnnsmt.base.operations import operation
+from rnnsmt.base.reading import count_lines
 from rnnsmt.config import sections
 
 if TYPE_CHECKING:
-    from rnnsmt.align.pharaoh import Links, WordAlignment
+    from rnnsmt.formats.pharaoh import Links, WordAlignment
 
 MAX_PAIRS: Final = 500_000_000
 """Maximum number of word pairs in a lexicon; each takes 16 bytes in a pass over the corpus."""
@@ -85,9 +86,9 @@ def words(
         SystemExit: the job was stopped, and its checkpoint is saved.
     """
     from rnnsmt.align.bitext import read_bitext
-    from rnnsmt.align.pharaoh import WordAlignment
     from rnnsmt.align.training import align, checkpoint_of
-    from rnnsmt.stages import stages
+    from rnnsmt.formats.pharaoh import WordAlignment
+    from rnnsmt.stages import operations
 
     if time_limit is not None and checkpoint_dir is None:
         raise InputError("--time-limit requires --checkpoint-dir")
@@ -97,7 +98,7 @@ def words(
         "--aligner": aligner,
         "--direction": direction,
         "--max-pairs": max_pairs,
-        "version of this stage": stages("align")["words"].version,
+        "version of this stage": operations("align")["words"].version,
     }
     with checkpoint_of(checkpoint_dir, job, bitext, save_every, time_limit) as checkpoint:
         links = align(bitext, aligner, direction, threads, max_pairs, checkpoint)
@@ -131,7 +132,7 @@ def check(source: Text, target: Text, alignment: Alignment, output: OptionalOutp
     """
     import numpy as np
 
-    from rnnsmt.align.pharaoh import WordAlignment, distinct, links_file, read_links_of
+    from rnnsmt.formats.pharaoh import WordAlignment, distinct, links_file, read_links_of
 
     counts = {"sentences": 0, "links": 0, "duplicate links removed": 0, "sentences without links": 0}
 
@@ -183,8 +184,8 @@ def symmetrize(
     """
     from itertools import zip_longest
 
-    from rnnsmt.align.pharaoh import WordAlignment, links_file, read_link_blocks
     from rnnsmt.align.symmetrization import symmetrize_links
+    from rnnsmt.formats.pharaoh import WordAlignment, links_file, read_link_blocks
 
     counts = {"sentences": 0, "forward links": 0, "reverse links": 0, "links": 0}
 

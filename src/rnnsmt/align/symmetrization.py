@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rnnsmt.align.pharaoh import Links
 from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.formats.pharaoh import Links
 
 
 def symmetrize_links(forward: Links, reverse: Links, heuristic: str, order: str = "atools") -> Links:

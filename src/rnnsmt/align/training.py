@@ -14,10 +14,10 @@ import numpy.typing as npt
 from rnnsmt.align import FAST_ALIGN_ITERATIONS, HMM_ITERATIONS, MAX_PAIRS, MODEL1_ITERATIONS, fast_align, hmm, model4
 from rnnsmt.align.bitext import Bitext, Offsets
 from rnnsmt.align.direction import Direction, Parameters
-from rnnsmt.align.pharaoh import BLOCK, Links
-from rnnsmt.base.io import atomic_path
 from rnnsmt.base.progress import say, time_left
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
+from rnnsmt.base.writing import atomic_path
+from rnnsmt.formats.pharaoh import BLOCK, Links
 
 
 class Aligner(NamedTuple):

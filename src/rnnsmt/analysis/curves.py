@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import read_json, words_of
+from rnnsmt.base.reading import read_json, words_of
 from rnnsmt.base.rendering import BLUE, GREY, ORANGE, canvas
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.config.features import label

@@ -155,8 +155,9 @@ def bleu_curves(
     import numpy as np
 
     from rnnsmt.analysis.curves import LENGTH, RANK, BleuCurves, curve, draw_bleu_curves, groups_by, mean_ranks
-    from rnnsmt.base.io import read_lines, words_of, write_json
+    from rnnsmt.base.reading import read_lines, words_of
     from rnnsmt.base.rendering import save
+    from rnnsmt.base.writing import write_json
     from rnnsmt.bleu.batch import corpus_statistics
     from rnnsmt.bleu.multi_bleu import read_texts
 
@@ -221,9 +222,10 @@ def sentence_vectors(
         read_groups,
         vectors_of,
     )
-    from rnnsmt.base.io import read_lines, words_of, write_json
     from rnnsmt.base.progress import warn
+    from rnnsmt.base.reading import read_lines, words_of
     from rnnsmt.base.rendering import save
+    from rnnsmt.base.writing import write_json
 
     with TextFiles() as files:
         path = files.of("sentences", sentences)
@@ -331,9 +333,9 @@ def phrase_examples(
             pairs.
     """
     from rnnsmt.analysis import phrase_pairs as examples
-    from rnnsmt.base.io import write_json
     from rnnsmt.base.progress import warn
     from rnnsmt.base.rendering import write_page
+    from rnnsmt.base.writing import write_json
 
     network, trained_on = _load_network(model, pairs)
     phrases = examples.long_phrases(phrase_table, targets)
@@ -394,9 +396,9 @@ def embeddings(
         InputError: the network was trained on other pairs.
     """
     from rnnsmt.analysis import representations as maps
-    from rnnsmt.base.io import write_json
     from rnnsmt.base.progress import warn
     from rnnsmt.base.rendering import save
+    from rnnsmt.base.writing import write_json
 
     network, trained_on = _load_network(model, pairs)
     if of == "words":

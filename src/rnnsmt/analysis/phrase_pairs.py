@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, words_of
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.table_lines import COUNTS, SOURCE
 from rnnsmt.base.progress import Meter
+from rnnsmt.base.reading import words_of
 from rnnsmt.base.rendering import canvas
+from rnnsmt.formats.phrase_table import PhraseEntry, PhraseLines, read_phrase_lines
 from rnnsmt.phrases.augmentation import ScoreColumn
-from rnnsmt.phrases.table import PhraseEntry, PhraseLines, read_phrase_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import yaml
 
 from rnnsmt import __version__
-from rnnsmt.base.io import read_json, read_lines
+from rnnsmt.base.reading import read_json, read_lines
 from rnnsmt.base.rendering import write_page
 from rnnsmt.config.features import REGISTRY
-from rnnsmt.corpus.overlap import known_warnings
+from rnnsmt.corpus.training_overlap import known_warnings
 from rnnsmt.evaluation.render import DIFFERENCE, EFFECTS, KIND_TITLES, sets_for_page
 
 DONE = re.compile(

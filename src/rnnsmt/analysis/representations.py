@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, words_of
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import words_of
 from rnnsmt.base.rendering import BLUE, INK, ORANGE, canvas, styled
 
 if TYPE_CHECKING:

@@ -10,9 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Final, Self, cast
 
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.io import InputError, read_lines, write_lines
 from rnnsmt.base.options import MAX_SEED, MAX_THREADS
+from rnnsmt.base.reading import read_lines
+from rnnsmt.base.writing import write_lines
 
 InputFile = Annotated[str | Path, Field(metavar="FILE", path="input", expected="a path")]
 InputDirectory = Annotated[str | Path, Field(metavar="DIR", path="input", expected="a path")]

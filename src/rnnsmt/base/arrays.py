@@ -12,7 +12,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
-from rnnsmt.base.io import InputError, atomic_path
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.writing import atomic_path
 
 _DAMAGED = (EOFError, ValueError, TypeError, OverflowError, MemoryError, RecursionError, SyntaxError, TokenError)
 """Exceptions of numpy for a file with a damaged header, which it parses as Python."""

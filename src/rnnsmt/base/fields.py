@@ -313,25 +313,12 @@ def _listed(words: Sequence[object]) -> str:
     return " or ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
-def add_fields(parser: argparse._ActionsContainer, owner: type, *names: str, **changes: Any) -> None:
-    """Add the options of fields of a dataclass: ``learning_rate`` is ``--learning-rate``.
-
-    Args:
-        parser: parser or group of options.
-        owner: the dataclass.
-        names: names of the fields.
-        changes: arguments of ``add_argument`` that replace those of the field.
-    """
-    for name in names:
-        add_option(parser, name, fields_of(owner)[name], **changes)
-
-
 def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, **changes: Any) -> None:
     """Add the option of a setting, with its type, bounds, choices, default and help text.
 
     A truth value is a switch: ``--explain`` if its default is False, ``--no-escape`` if it is True. A list takes one or
     more values, or none if its default is empty; unless it has another default, the option may be repeated. A list of
-    lists is an option that may be repeated, a map of lists has values ``NAME=VALUE``.
+    lists is an option that may be repeated, a map or a map of lists has values ``NAME=VALUE``.
 
     Args:
         parser: parser or group of options.
@@ -350,13 +337,15 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
     elif origin is Literal:
         rest["choices"] = parts
     elif origin is Mapping and field.several:
-        rest |= {"nargs": "+", "action": _Update, "type": _entry_parser(field), "metavar": field.metavar}
+        rest |= {"nargs": "+", "action": _OneByName, "type": _entry_parser(field), "metavar": field.metavar}
     elif field.several:
         sequence = next(part for part in parts if get_origin(part) is Sequence)
         rest |= _of_list(sequence, field, rest["default"])
     elif origin is Mapping and field.parse is None:
-        item = get_args(described(parts[1])[0])[0]
-        rest |= {"nargs": "+", "action": _ByName, "type": _named_parser(item, field), "metavar": field.metavar}
+        of_lists = get_origin(described(parts[1])[0]) in _LISTS
+        item = get_args(described(parts[1])[0])[0] if of_lists else parts[1]
+        action = _ByName if of_lists else _OneByName
+        rest |= {"nargs": "+", "action": action, "type": _named_parser(item, field), "metavar": field.metavar}
     elif origin in _LISTS and field.parse is None:
         rest |= _of_list(kind, field, rest["default"])
     else:
@@ -411,18 +400,17 @@ class _ByName(argparse.Action):
         setattr(namespace, self.dest, found)
 
 
-class _Update(argparse.Action):
-    """Add the entries of a mapping, (key, value), to those of the same option before."""
+class _OneByName(argparse.Action):
+    """Collect values with different names of all occurrences of an option in a map."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        """Set the mapping, a new one."""
-        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), **dict(values)})
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        """Add the values of one occurrence."""
+        found = getattr(namespace, self.dest) or {}
+        for name, value in values:
+            if name in found:
+                raise argparse.ArgumentError(self, f"there are two values named {name}")
+            found[name] = value
+        setattr(namespace, self.dest, found)
 
 
 def _entry_parser(field: Field) -> Callable[[str], tuple[str, Any]]:

@@ -14,8 +14,8 @@ A package declares its operations in its module ``operations``, with heavy impor
 Argument ``memory_mb`` is option ``--memory-mb``. Types, bounds and defaults come from the signature; the meaning of an
 argument from its entry in ``Args``, or from the ``Field`` of a type that many operations share. The docstring names an
 argument in double backticks, which the help of the command shows as an option: ``order`` as --order, ``prune=[0, 1]``
-as --prune 0 1. Messages of errors, in contrast, name options, which a Python caller sees as arguments (``--order 11:
-must be at most 10`` as ``order 11: ...``).
+as --prune 0 1, ``escape=False`` as --no-escape. Messages of errors, in contrast, name options, which a Python caller
+sees as arguments (``--order 11: must be at most 10`` as ``order 11: ...``).
 
 The value of an operation may have ``figures``, a mapping whose content the command prints as the last line of its log.
 A value of type ``Printed`` is what the command prints on standard output.
@@ -32,9 +32,11 @@ from pathlib import Path
 from textwrap import fill, indent
 from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Setting, add_option
-from rnnsmt.base.io import STANDARD_STREAM, InputError, check_output, check_output_directory, write_lines_or_stdout
 from rnnsmt.base.options import option
+from rnnsmt.base.reading import STANDARD_STREAM
+from rnnsmt.base.writing import check_output, check_output_directory, write_lines_or_stdout
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -61,7 +63,16 @@ class Written(NamedTuple):
 
 
 class Printed(list[str]):
-    """Lines of text that an operation returns, and its command prints."""
+    """Lines of text that an operation returns, and its command prints.
+
+    Attributes:
+        figures: what they contain, by name: the last line in the log of the command; None: no such line.
+        status: exit status of the command.
+    """
+
+    def __init__(self, lines: Iterable[str], figures: Mapping[str, object] | None = None, status: int = 0) -> None:
+        super().__init__(lines)
+        self.figures, self.status = figures, status
 
 
 class Values(list[Item]):
@@ -130,6 +141,8 @@ class Operation:
                 setting.field.group.add_options(parser)
             else:
                 text = _as_on_command_line(setting.field.description, self.settings).replace("%", "%%")
+                if setting.default is True:  # --no-NAME
+                    text = f"do not {text}"
                 add_option(parser, name, setting, help=text)
 
     def run(self, options: argparse.Namespace) -> Mapping[str, object] | None:
@@ -147,6 +160,8 @@ class Operation:
             _on_command_line.reset(token)
         if isinstance(value, Printed):
             write_lines_or_stdout(STANDARD_STREAM, value)
+            if value.status:
+                raise SystemExit(value.status)
         return getattr(value, "figures", None)
 
     def check(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -275,7 +290,9 @@ def _as_on_command_line(text: str, settings: Mapping[str, Setting]) -> str:
         if name not in settings:
             return match.group()
         words = re.sub(r"[\[\]()\"',]", " ", value or "").split()
+        is_switched_off = settings[name].default is True and words == ["False"]
         shown = settings[name].field.metavar if settings[name].field.positional else option(name)
+        shown = option(f"no_{name}") if is_switched_off else shown
         return " ".join([str(shown), *([] if words in (["True"], ["False"]) else words)])
 
     return _NAMED.sub(named, text).replace("``", "`")
@@ -286,6 +303,8 @@ def as_in_python(message: str, names: Container[str]) -> str:
 
     def named(match: re.Match[str]) -> str:
         name = match[1].replace("-", "_")
+        if name.removeprefix("no_") in names and name not in names:
+            return f"{name.removeprefix('no_')}=False"
         return name if name in names else match.group()
 
     return _OPTION.sub(named, message)

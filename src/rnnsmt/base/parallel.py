@@ -21,7 +21,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
 
-from rnnsmt.base.io import InputError, atomic_binary, atomic_path
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.writing import atomic_binary, atomic_path
 
 Item = TypeVar("Item")
 

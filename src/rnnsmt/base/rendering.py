@@ -7,8 +7,8 @@ from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rnnsmt.base.io import atomic_path, atomic_text
 from rnnsmt.base.progress import warn
+from rnnsmt.base.writing import atomic_path, atomic_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,8 +20,10 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, Any
 
-from rnnsmt.base.io import TEMPORARY, InputError, read_json, write_json
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import say
+from rnnsmt.base.reading import read_json
+from rnnsmt.base.writing import TEMPORARY, write_json
 
 SAVED = 75
 """Exit status of a stage that stopped early with its checkpoint saved."""

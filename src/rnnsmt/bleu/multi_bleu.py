@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_parallel
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import warn
+from rnnsmt.base.reading import read_parallel
 
 ORDER = 4
 """Maximum n-gram order."""

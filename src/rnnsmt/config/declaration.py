@@ -10,7 +10,7 @@ Class = TypeVar("Class")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def section(cls: type[Class]) -> type[Class]:
-    """Make a class of settings; ``rnnsmt.config.validation`` refuses unknown keys and wrong values."""
+    """Make a class of settings; ``rnnsmt.plan.validation`` refuses unknown keys and wrong values."""
     cls.__pydantic_config__ = {"extra": "forbid", "allow_inf_nan": False}  # type: ignore[attr-defined]
     return dataclass(frozen=True, kw_only=True)(cls)
 

@@ -10,7 +10,7 @@ Further below: systems, their names in files, labels, and published results. Tab
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 UnknownScore = Literal["class", "word"]
 """Score of a word outside the shortlist of a network: ``class`` is p(UNK | context), the probability of all such words
@@ -94,33 +94,6 @@ def networks_of(features: Iterable[str]) -> set[str]:
     return {BY_NAME[name].network if name in BY_NAME else name for name in names} - {""}
 
 
-class PaperFigures(NamedTuple):
-    """Published BLEU on WMT'14 English-French: newstest2012+2013 (dev, None if not reported), newstest2014 (test)."""
-
-    dev: float | None
-    test: float
-
-
-PUBLISHED: dict[str, PaperFigures] = {
-    # Cho et al. (2014), Table 1
-    "baseline": PaperFigures(30.64, 33.30),
-    "rnn": PaperFigures(31.20, 33.87),
-    "cslm_rnn": PaperFigures(31.48, 34.64),
-    "cslm_rnn_wp": PaperFigures(31.50, 34.54),
-    # Sutskever et al. (2014), Tables 1 and 2: beam size 12 and ensembles of five, unless the name specifies another
-    # size (a pair is two networks); 1000-best lists of the same baseline
-    "lstm_forward": PaperFigures(None, 26.17),
-    "lstm": PaperFigures(None, 30.59),
-    "lstm_pair": PaperFigures(None, 33.27),
-    "lstm_ensemble_beam1": PaperFigures(None, 33.00),
-    "lstm_ensemble_beam2": PaperFigures(None, 34.50),
-    "lstm_ensemble": PaperFigures(None, 34.81),
-    "baseline+lstm_forward": PaperFigures(None, 35.61),
-    "baseline+lstm": PaperFigures(None, 35.85),
-    "baseline+lstm_ensemble": PaperFigures(None, 36.50),
-}
-"""Published results by system."""
-
 BASELINE = "baseline"
 """System to which differences are computed."""
 
@@ -190,17 +163,3 @@ def without(system: str, feature: str, features: Mapping[str, Collection[str] | 
     """
     rest = set(features[system] or ()) - {feature}
     return next((name for name, other in features.items() if other is not None and set(other) == rest), None)
-
-
-def paper_figure(system: str, is_dev: bool) -> float | None:
-    """Return the published BLEU of the same system, or None."""
-    figures = PUBLISHED.get(system)
-    if figures is None:
-        return None
-    return figures.dev if is_dev else figures.test
-
-
-def paper_gain(system: str, reference: str, is_dev: bool) -> float | None:
-    """Return the published difference in BLEU of a system to another, or None if one of them was not published."""
-    figure, other = paper_figure(system, is_dev), paper_figure(reference, is_dev)
-    return None if figure is None or other is None else figure - other

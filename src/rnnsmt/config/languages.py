@@ -3,7 +3,9 @@
 import re
 from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
+
+from rnnsmt.base.fields import Field
 
 _THREE_LETTERS = """
 aar:aa abk:ab afr:af aka:ak alb:sq amh:am ara:ar arb:ar arg:an arm:hy asm:as ava:av ave:ae aym:ay aze:az bak:ba bam:bm
@@ -101,6 +103,15 @@ def code_mistake(lang: str) -> str | None:
     if lang in TWO_LETTERS:
         return f"{lang} is a three-letter code; did you mean {TWO_LETTERS[lang]} (ISO 639-1)?"
     return None
+
+
+def _check_code(lang: str) -> None:
+    if wrong := code_mistake(lang):
+        raise ValueError(wrong.removeprefix(f"{lang} "))
+
+
+Language = Annotated[str, Field(metavar="L", check=_check_code)]
+"""Language code, as an argument."""
 
 
 def code_warning(lang: str) -> str | None:

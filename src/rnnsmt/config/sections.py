@@ -1,6 +1,6 @@
 """The settings of the workflow: one class per section of the configuration, with types, bounds, defaults and meaning.
 
-This is the only declaration of a setting. The checks of a configuration (``rnnsmt.config.validation``), the options of
+This is the only declaration of a setting. The checks of a configuration (``rnnsmt.plan.validation``), the options of
 the commands (``rnnsmt.base.fields``), the JSON schema and the table of settings in the documentation are derived from
 it.
 
@@ -55,8 +55,23 @@ class Demo:
     scale: DemoScale = 1.0
 
 
+Normalize = Annotated[bool, Field(description="normalise punctuation")]
+
+Tokenize = Annotated[bool, Field(description="tokenise with the Moses rules")]
+
+Escape = Annotated[bool, Field(description="escape Moses' special characters: &apos; &quot; &#124; ...")]
+
+Lowercase = Annotated[bool, Field(description="lowercase all text")]
+
 SentenceLength = Annotated[
     int, Field(ge=1, description="maximum number of words of a sentence; longer training pairs are rejected")
+]
+
+LengthRatio = Annotated[
+    float,
+    Field(
+        ge=1, description="maximum ratio of the numbers of words of the two sides; other training pairs are rejected"
+    ),
 ]
 
 
@@ -64,19 +79,13 @@ SentenceLength = Annotated[
 class Preprocessing:
     """Preprocessing. For corpora that are already tokenised, set normalize, tokenize and truecase to false."""
 
-    normalize: Annotated[bool, Field(description="normalise punctuation")] = True
-    tokenize: Annotated[bool, Field(description="tokenise with the Moses rules")] = True
-    escape: Annotated[bool, Field(description="escape Moses' special characters: &apos; &quot; &#124; ...")] = True
-    lowercase: Annotated[bool, Field(description="lowercase all text")] = False
+    normalize: Normalize = True
+    tokenize: Tokenize = True
+    escape: Escape = True
+    lowercase: Lowercase = False
     truecase: Annotated[bool, Field(description="truecase with the Moses method")] = True
     max_length: SentenceLength = 80
-    max_ratio: Annotated[
-        float,
-        Field(
-            ge=1,
-            description="maximum ratio of the numbers of words of the two sides; other training pairs are rejected",
-        ),
-    ] = 9
+    max_ratio: LengthRatio = 9
 
 
 @section

@@ -13,22 +13,14 @@ from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
-from rnnsmt.base.io import (
-    DAMAGED,
-    InputError,
-    byte_lines,
-    damage,
-    is_junk,
-    office_document,
-    open_text,
-    open_zip,
-    open_zip_member,
-)
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import DAMAGED, damage, is_junk, office_document, open_text, open_zip, open_zip_member
 from rnnsmt.base.progress import say, warn
-from rnnsmt.config.corpora import languages_with_prefix
+from rnnsmt.base.reading import byte_lines
 from rnnsmt.config.languages import language_name, language_of, language_pair, language_suffix, two_letters
 from rnnsmt.corpus.raw_text import LINE_BYTES, Row, paired, read_segments, refuse_foreign
 from rnnsmt.corpus.tmx import TmxReader
+from rnnsmt.plan.corpora import languages_with_prefix
 
 SHOWN = 5
 """Number of names in a message."""
@@ -51,6 +43,7 @@ class RawCorpus:
         members: names of source and target in a zip archive; None: they are selected by their suffixes.
         lines: numbers of the lines that are kept, from 1 on; empty: all lines.
         without_lines: numbers of the lines that are left out.
+        shown: names of the files in messages and reports; empty: the paths.
     """
 
     paths: tuple[str, ...]
@@ -59,6 +52,7 @@ class RawCorpus:
     members: tuple[str, str] | None = None
     lines: Collection[int] = ()
     without_lines: Collection[int] = ()
+    shown: tuple[str, ...] = ()
 
     @property
     def is_one_file(self) -> bool:
@@ -68,10 +62,11 @@ class RawCorpus:
     @property
     def names(self) -> Sequence[str]:
         """Return the name of each side in messages."""
-        return [f"{self.paths[0]} ({lang})" for lang in self.langs] if self.is_one_file else self.paths
+        shown = self.shown or self.paths
+        return [f"{shown[0]} ({lang})" for lang in self.langs] if self.is_one_file else shown
 
     def __str__(self) -> str:
-        return " and ".join(self.paths)
+        return " and ".join(self.shown or self.paths)
 
     def rows(self, limit: int | None = LINE_BYTES) -> Iterator[Row]:
         """Yield the raw segments of all sides, in order.

@@ -15,19 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from rnnsmt.base.io import (
-    DAMAGED,
-    InputError,
-    atomic_path,
-    check_output,
-    damage,
-    is_junk,
-    open_binary,
-    open_zip,
-    open_zip_member,
-    sha256,
-)
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import DAMAGED, damage, is_junk, open_binary, open_zip, open_zip_member, sha256
 from rnnsmt.base.progress import say
+from rnnsmt.base.writing import atomic_path, check_output
 
 RETRIES = 4
 """Number of retries of curl if a server is busy, after 1, 2, 4 and 8 seconds."""

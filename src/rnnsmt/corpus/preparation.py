@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from rnnsmt.base.io import InputError, atomic_text, open_binary, refuse_pipe, sha256
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import open_binary, refuse_pipe, sha256
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.base.progress import Meter, warn
-from rnnsmt.config.corpora import FEW_LINES
+from rnnsmt.base.writing import atomic_text
 from rnnsmt.config.sections import Preprocessing
 from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.raw_text import (
@@ -32,6 +33,7 @@ from rnnsmt.corpus.raw_text import (
 )
 from rnnsmt.corpus.sample import refuse_columns, sample_warnings
 from rnnsmt.corpus.tokenizer import has_rules, tokenizer_version
+from rnnsmt.plan.corpora import FEW_LINES
 
 SAMPLES = 20
 """Number of line numbers per reason in the report."""
@@ -159,11 +161,11 @@ def prepare_corpus(
     for lang in corpus.langs:
         if options.tokenize and not has_rules(lang):
             warn(f"the tokeniser has no rules for the language {lang}; generic rules are used")
-    inputs = [_properties(path) for path in corpus.paths]
+    inputs = [_properties(path, shown) for path, shown in zip(corpus.paths, corpus.shown or corpus.paths, strict=True)]
     if not corpus.is_one_file:
         for path in corpus.paths:
             refuse_columns(path)
-    of_sample = list(sample_warnings(corpus)) if check else []
+    of_sample = list(sample_warnings(corpus, options.tokenize)) if check else []
     total = Tally([0] * len(corpus.langs))
     with ExitStack() as stack:
         files = [stack.enter_context(atomic_text(output)) for output in outputs]
@@ -178,14 +180,14 @@ def prepare_corpus(
     versions = {lang: tokenizer_version(lang) for lang in corpus.langs} if options.tokenize else {}
     prepared = Prepared(corpus, inputs, total, versions)
     for warning in (*prepared.warnings(keep_all), *of_sample):
-        warn(f"{warning}")
+        warn(warning)
     return prepared
 
 
-def _properties(path: str) -> dict[str, object]:
+def _properties(path: str, shown: str) -> dict[str, object]:
     refuse_pipe(path)
     open_binary(path).close()  # raises InputError if the file cannot be opened
-    return {"path": path, "bytes": Path(path).stat().st_size, "sha256": sha256(path)}
+    return {"path": shown, "bytes": Path(path).stat().st_size, "sha256": sha256(path)}
 
 
 def _chunk_cleaner(
@@ -273,13 +275,19 @@ def _check_total(inputs: Sequence[str], total: Tally, min_lines: int) -> None:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Result of the preparation of a corpus."""
+    """Result of the preparation of a corpus.
+
+    Attributes:
+        inputs: path, bytes and SHA-256 of the raw files.
+        tokenizer: version of the tokeniser by language; empty if the text was not tokenised.
+        texts: the tokenised lines of each side, if they were not written to files.
+    """
 
     corpus: RawCorpus
     inputs: Sequence[dict[str, object]]
     total: Tally
     tokenizer: Mapping[str, str]
-    """Version of the tokeniser by language; empty if the text was not tokenised."""
+    texts: tuple[list[str], ...] = ()
 
     def report(self) -> dict[str, object]:
         """Return the report for JSON: raw files, and numbers of lines by outcome and reason."""
@@ -295,8 +303,9 @@ class Prepared:
             "suspicious": total.suspicious.as_dict(),
         }
 
+    @property
     def figures(self) -> dict[str, object]:
-        """Return the figures for the last line of the log: kept, rejected and repaired lines, and tokens."""
+        """The figures for the last line of the log: kept, rejected and repaired lines, and tokens."""
         total = self.total
         names = " and ".join(Path(name).name for name in self.corpus.names)
         figures: dict[str, object] = {

@@ -6,7 +6,9 @@ bytes, not by the file name. Files that are not text of one language are rejecte
 A raw line is repaired, rejected, or processed into tokens. Control characters would break lines and fields of all later
 files and are always repaired: a tab, a line separator (U+0085, U+2028, U+2029) and any other white space are replaced
 by one space. Letters and accents that are stored as two characters are composed (Unicode's normal form C), since the
-tokeniser would separate them. Repaired and rejected lines are counted by reason.
+tokeniser would separate them. Characters of the layout of a page, which make one word several ones, are removed or
+replaced: soft hyphens, byte order marks and other invisible characters, and the ligatures of PDF files. Repaired and
+rejected lines are counted by reason.
 """
 
 import codecs
@@ -17,18 +19,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from rnnsmt.base.io import (
-    DAMAGED,
-    InputError,
-    decoded,
-    foreign_format,
-    open_text,
-    read_bounded_lines,
-    read_byte_lines,
-    read_lines,
-    read_whole,
-    refuse_pipe,
-)
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import DAMAGED, foreign_format, open_text, refuse_pipe
+from rnnsmt.base.reading import decoded, read_bounded_lines, read_byte_lines, read_lines, read_whole
+from rnnsmt.config.languages import WITHOUT_SPACES
 from rnnsmt.config.sections import Preprocessing
 
 Row = tuple[bytes | None, ...]
@@ -254,6 +248,7 @@ def all_lines(paths: list[str]) -> Iterator[str]:
 BAD_UTF8 = "not UTF-8"
 CONTROL = "control character"
 DECOMPOSED = "decomposed character"
+LAYOUT = "invisible character or ligature"
 SEPARATOR = "|||"
 EMPTY = "empty"
 TOO_LONG = "too long"
@@ -266,6 +261,14 @@ _CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 """Control characters that are removed."""
 _SUSPECT = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Any character of ``_BREAKS`` or ``_CONTROLS``, for a fast test."""
+
+_INVISIBLE = "\u00ad\u061c\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+"""Soft hyphen, marks of the direction of writing, word joiner and byte order mark: they are not part of the spelling.
+Joiners (U+200C, U+200D) are."""
+_LIGATURES = {ord(sign): unicodedata.normalize("NFKC", sign) for sign in map(chr, range(0xFB00, 0xFB07))}
+"""The letters of the Latin ligatures: ``ﬁ``."""
+_LAYOUT = re.compile(f"[{_INVISIBLE}\u200b\ufb00-\ufb06]")
+"""Any character that may be removed or replaced as layout, for a fast test."""
 
 
 def is_utf8(raw: bytes) -> bool:
@@ -293,6 +296,8 @@ class Cleaner:
 
     def __init__(self, lang: str, options: Preprocessing, keep_all: bool) -> None:
         self.options, self.keep_all = options, keep_all
+        # between the words of a language without spaces, the zero-width space is the only mark
+        self._invisible = re.compile(f"[{_INVISIBLE}{'' if lang in WITHOUT_SPACES else chr(0x200B)}]")
         self._steps: list[Step] = []
         if options.normalize or options.tokenize:
             from rnnsmt.corpus.tokenizer import Normalizer, Tokenizer
@@ -328,7 +333,7 @@ class Cleaner:
         return text.lower() if self.options.lowercase else text
 
     def _decode(self, raw: bytes | None, repaired: set[str]) -> str:
-        """Decode a raw line, and repair control characters and decomposed ones."""
+        """Decode a raw line, and repair control characters, decomposed ones and those of the layout."""
         if raw is None:
             raise RejectedLineError(ENDLESS)
         try:
@@ -345,4 +350,7 @@ class Cleaner:
         if not unicodedata.is_normalized("NFC", text):
             repaired.add(DECOMPOSED)
             text = unicodedata.normalize("NFC", text)
+        if _LAYOUT.search(text) and (plain := self._invisible.sub("", text).translate(_LIGATURES)) != text:
+            repaired.add(LAYOUT)
+            text = plain
         return text

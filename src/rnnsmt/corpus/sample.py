@@ -1,4 +1,5 @@
-"""Checks of the first lines of a corpus: another language, swapped sides, several columns, shifted lines.
+"""Checks of the first lines of a corpus: another language, swapped sides, several columns, shifted lines, and traces of
+other programs (subwords, entities, markup, times of subtitles).
 
 The language of a side is guessed by py3langid (a naive Bayes classifier of byte n-grams; Lui and Baldwin 2012), if it
 is installed. There is no warning in doubtful cases, and none for languages that py3langid does not know.
@@ -8,9 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.raw_text import read_segments
 from rnnsmt.corpus.shifted_lines import shift_warnings, shifted_lines
@@ -24,6 +25,9 @@ MIN_CHARACTERS = 1000
 
 MIN_PROBABILITY = 0.99
 """Minimum probability of another language; similar ones (Bosnian, Croatian, Serbian; Malay, Indonesian) have less."""
+
+NO_LANGUAGE = "zxx"
+"""Code of content that is not of a language."""
 
 MIN_CODES = 0.9
 """Minimum share of lines without a sentence (numbers, identifiers) for which a side is reported."""
@@ -39,6 +43,52 @@ MAX_UNSPACED = 8
 
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
+MAX_TRACED = 0.05
+"""Share of lines with a trace of another program above which a side is reported."""
+
+
+class _Trace(NamedTuple):
+    """What another program leaves in a line: its description in a warning, and a remedy."""
+
+    what: str
+    remedy: str
+    pattern: re.Pattern[str]
+    only_tokenized: bool = False
+    """Whether the remedy is for text that will be tokenised: tokens of another program may have these marks."""
+
+
+_TRACES = (
+    _Trace(
+        "marks of subwords (@@, ▁ or ￭)",
+        "use the text before its segmentation into subwords, because the tokeniser separates the marks",
+        re.compile(r"@@(?:\s|$)|(?:^|\s)[▁￭]|￭(?:\s|$)"),
+        True,
+    ),
+    _Trace(
+        "entities (such as &quot; and &apos;)",
+        "replace them by the characters, because the tokeniser separates their parts",
+        re.compile(r"&(?:[A-Za-z]{2,8}|#\d{1,6}|#[xX][0-9A-Fa-f]{1,5});"),
+        True,
+    ),
+    _Trace(
+        "factors (word|tag)",
+        "keep only the words, because factors are not supported",
+        re.compile(r"\A(?:[^\s|]++(?:\|[^\s|]++)++(?:\s|\Z)){2,}+\Z"),
+    ),
+    _Trace("a language tag (such as >>fra<<)", "remove it, because a system has one language", re.compile(r">>\w+<<")),
+    _Trace("tags of HTML or XML", "remove them, because they are treated as text", re.compile(r"</?[A-Za-z][^<>]*>")),
+    _Trace(
+        "times of subtitles",
+        "keep only the text, with corresponding sentences in the same line",
+        re.compile(r"\d:\d\d[.,]\d{3}\s*-->"),
+    ),
+    _Trace(
+        "a hyphen at the end, inside of a word",
+        "join the lines of pages (of a PDF document, for example) to sentences first",
+        re.compile(r"[^\W\d_]{2}-$"),
+    ),
+)
+
 COLUMN_LINES = 100
 """Number of lines that are examined for tabs between columns."""
 
@@ -51,22 +101,29 @@ def text_of(raw: bytes | None) -> str | None:
         return None
 
 
-def sample_warnings(corpus: RawCorpus) -> Iterator[str]:
-    """Yield warnings about the first lines of a corpus: its languages, and lines that are shifted on one side."""
+def sample_warnings(corpus: RawCorpus, tokenize: bool = True) -> Iterator[str]:
+    """Yield warnings about the first lines of a corpus: its content, and lines that are shifted on one side.
+
+    Args:
+        corpus: the corpus.
+        tokenize: whether the text will be tokenised.
+    """
     texts = [[text_of(raw) or "" for raw in row] for row in islice(corpus.rows(), SAMPLE_LINES)]
     sides = [[row[side] for row in texts] for side in range(len(corpus.langs))]
-    yield from content_warnings(corpus, [list(filter(None, lines)) for lines in sides])
+    yield from content_warnings(corpus, [list(filter(None, lines)) for lines in sides], tokenize)
     if len(sides) == 2:
         lengths = [list(map(len, lines)) for lines in sides]
         yield from (f"{corpus}: {warning}" for warning in shift_warnings(shifted_lines(*lengths)))
 
 
-def content_warnings(corpus: RawCorpus, samples: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield warnings about a side without sentences, without spaces between words, or in another language.
+def content_warnings(corpus: RawCorpus, samples: Sequence[Sequence[str]], tokenize: bool = True) -> Iterator[str]:
+    """Yield warnings about a side without sentences, without spaces between words, with traces of other programs, or in
+    another language.
 
     Args:
         corpus: names and languages of the sides.
         samples: first lines of each side that are not empty.
+        tokenize: whether the text will be tokenised.
     """
     names = corpus.names
     codes = [sum(map(_is_code, lines)) for lines in samples]
@@ -91,12 +148,40 @@ def content_warnings(corpus: RawCorpus, samples: Sequence[Sequence[str]]) -> Ite
                 f"{name}: has no spaces between words ({sum(counts) / len(counts):.0f} characters between two spaces); "
                 "segment the text into words first, because the tokeniser separates words only at spaces"
             )
+        yield from (f"{name}: {trace}" for trace in _traces(lines, tokenize))
     yield from _language_warnings(names, corpus.langs, samples)
 
 
 def _is_code(text: str) -> bool:
     """Return whether a line is a number or one ASCII word: an identifier or a score, not a sentence."""
     return not any(map(str.isalpha, text)) or (text.isascii() and len(text.split()) == 1)
+
+
+def _traces(lines: Sequence[str], tokenize: bool) -> Iterator[str]:
+    """Yield descriptions of the traces of other programs that many lines have, see ``_TRACES``."""
+    found = [
+        (sum(trace.pattern.search(line) is not None for line in lines), trace.what, trace.remedy)
+        for trace in _TRACES
+        if tokenize or not trace.only_tokenized
+    ]
+    wrong = "characters of UTF-8 that was read in another encoding (such as Ã©)"
+    found.append((sum(map(_is_encoded_twice, lines)), wrong, "convert the file again, from its first encoding"))
+    for count, what, remedy in found:
+        if count > MAX_TRACED * len(lines):
+            yield f"{count:,} of the first {len(lines):,} lines have {what}; {remedy}"
+
+
+def _is_encoded_twice(text: str) -> bool:
+    """Return whether a line is UTF-8 that was read as Latin-1 or Windows-1252, and written as UTF-8."""
+    if text.isascii():
+        return False
+    for encoding in ("cp1252", "latin-1"):
+        try:
+            text.encode(encoding).decode("utf-8")
+        except UnicodeError:
+            continue
+        return True
+    return False
 
 
 def _language_warnings(names: Sequence[str], langs: Sequence[str], samples: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -109,7 +194,9 @@ def _language_warnings(names: Sequence[str], langs: Sequence[str], samples: Sequ
             "`corpus prepare`)"
         )
     for name, lang, other in zip(names, langs, others, strict=True):
-        if other is not None:
+        if other == NO_LANGUAGE:
+            yield f"{name}: looks like numbers or codes, not text of a language; check the file"
+        elif other is not None:
             yield f"{name}: looks like {other}, but the language of this side is {lang}; check the file and languages"
 
 

@@ -25,13 +25,15 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.base.io import InputError, atomic_binary
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.operations import Printed
 from rnnsmt.base.progress import track
+from rnnsmt.base.reading import read_lines
+from rnnsmt.base.writing import atomic_binary
+from rnnsmt.config.languages import yaml_code
 from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.raw_text import BAD_UTF8, EMPTY, ENDLESS, Row
-
-NEAR = 0.5
-"""Minimum similarity of near-duplicates: replacing one of 12 words gives 0.6, replacing two gives 0.33 to 0.5."""
+from rnnsmt.corpus.training_overlap import NEAR
 
 _DIGIT = re.compile(r"\d")
 
@@ -108,7 +110,8 @@ MAX_WORDS = 80
 SPARE = 4
 """Number of pairs drawn for every required pair; the surplus replaces pairs that are similar to each other."""
 
-PARTS = ("train", "dev", "test")
+PARTS = {"train": "bitext", "dev": "dev", "test": "test"}
+"""Parts, and their roles in a configuration."""
 
 FILES = {"train": "train.{}.gz", "dev": "dev.{}", "test": "test.{}"}
 """Names of the files of every part."""
@@ -154,6 +157,40 @@ class Split:
             "unusable": dict(sorted(self.unusable.items())),
             "repeated": self.repeated,
             "near_duplicates": {side: self.near[side] for side in ("source", "target", "both")},
+        }
+
+
+class SplitCorpus(Printed):
+    """Result of a split: the entries ``languages`` and ``corpora`` of a configuration (lines), counts and texts.
+
+    Attributes:
+        langs: languages of source and target.
+        counts: numbers of pairs.
+        texts: source and target lines by part, if they were not written to files.
+    """
+
+    def __init__(self, langs: Sequence[str], counts: Split) -> None:
+        entries = []
+        for part, role in PARTS.items():
+            source, target = (FILES[part].format(lang) for lang in langs)
+            entries.append(f"  - {{name: {part}, role: {role}, source: {source}, target: {target}}}")
+        codes = [yaml_code(lang) for lang in langs]
+        discarded = {
+            "near-duplicates of dev and test": counts.near.total(),
+            "repeated": counts.repeated,
+            **dict(sorted(counts.unusable.items())),
+        }
+        reasons = ", ".join(f"{reason}: {number:,}" for reason, number in discarded.items() if number)
+        sizes = {part: f"{counts.sizes[part]:,} pairs" for part in PARTS}
+        lines = [f"languages: {{source: {codes[0]}, target: {codes[1]}}}", "corpora:", *entries]
+        super().__init__(lines, {**sizes, "discarded": reasons or "none"})
+        self.langs, self.counts = langs, counts
+        self.texts: dict[str, list[list[str]]] = {}
+
+    def read_texts(self, directory: Path) -> None:
+        """Read ``texts`` from the files of the parts."""
+        self.texts = {
+            part: [list(read_lines(directory / FILES[part].format(lang))) for lang in self.langs] for part in PARTS
         }
 
 

@@ -12,8 +12,10 @@ from io import BufferedReader
 from pathlib import Path
 from xml.parsers import expat
 
-from rnnsmt.base.io import DAMAGED, MAX_LINE_BYTES, InputError, damage
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import DAMAGED, damage
 from rnnsmt.base.progress import say
+from rnnsmt.base.reading import MAX_LINE_BYTES
 from rnnsmt.config.languages import TWO_LETTERS, language_pair
 from rnnsmt.corpus.raw_text import Row
 

@@ -24,14 +24,16 @@ with ``<``, ``>`` or ``|`` may contain markup or factors and are processed by sa
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
 from sacremoses import MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
 from sacremoses.corpus import NonbreakingPrefixes
 
-from rnnsmt.base.io import InputError, atomic_text, read_lines
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import read_lines
+from rnnsmt.base.writing import atomic_text
 from rnnsmt.corpus.detokenizer import DELAYED_START, DOTTED_I, SENTENCE_END
 from rnnsmt.corpus.words import COLON, ELISION, GERSHAYIM, Words, has_lower_case, hide_addresses, is_plain_word, show
 
@@ -217,8 +219,14 @@ _TAG = re.compile(r"[^<]*<\S[^>]*>")
 _COUNT = re.compile(r"\(\d+(?:\.\d+)?(?:/\d+(?:\.\d+)?)?\)\Z")
 """Count of a form: ``(n)``, or ``(n/total)`` for the most frequent one."""
 
-Casing = dict[str, Counter[str]]
-"""Counts of the forms of every lower-cased word."""
+
+class Casing(dict[str, Counter[str]]):
+    """Truecasing model: counts of the forms of every lower-cased word."""
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """The figures for the last line of the log: words, and their forms."""
+        return {"words": len(self), "forms": sum(map(len, self.values()))}
 
 
 def learn_casing(lines: Iterable[str]) -> Casing:
@@ -240,13 +248,13 @@ def learn_casing(lines: Iterable[str]) -> Casing:
             if known and not first:
                 forms[token] += 1
             first = False
-    casing: Casing = {}
+    casing = Casing()
     for form, count in forms.items():
         casing.setdefault(form.lower(), Counter())[form] = count
     return casing
 
 
-def save_casing(casing: Casing, path: str | Path) -> None:
+def save_casing(casing: Mapping[str, Mapping[str, int]], path: str | Path) -> None:
     """Write a model in Moses' format, words in alphabetical order.
 
     Equally frequent forms are in order of their first occurrence.
@@ -255,7 +263,7 @@ def save_casing(casing: Casing, path: str | Path) -> None:
         for word in sorted(casing):
             forms = sorted(casing[word].items(), key=lambda item: -item[1])
             (best, count), *others = forms
-            parts = [f"{best} ({count}/{casing[word].total()})", *(f"{form} ({n})" for form, n in others)]
+            parts = [f"{best} ({count}/{sum(casing[word].values())})", *(f"{form} ({n})" for form, n in others)]
             out.write(" ".join(parts) + "\n")
 
 

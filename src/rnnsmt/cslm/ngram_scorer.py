@@ -21,7 +21,7 @@ from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.progress import say
 from rnnsmt.cslm.model import load_model
 from rnnsmt.cslm.text import Ids
-from rnnsmt.moses.ini import CSLM_UNKNOWN
+from rnnsmt.formats.ini import CSLM_UNKNOWN
 from rnnsmt.networks.data import NULL, UNK
 from rnnsmt.networks.devices import set_up_device
 from rnnsmt.networks.feed_forward import FeedForwardLM, TrainedNetwork

@@ -22,8 +22,8 @@ from rnnsmt.base.arguments import (
     TimeLimit,
     each,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.io import InputError
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.config.sections import Device, Rnn, Unknown, VocabSize
 from rnnsmt.cslm.settings import PRESETS, CslmSettings
@@ -182,7 +182,7 @@ def perplexity(
 
     need_torch()
 
-    from rnnsmt.base.io import write_json
+    from rnnsmt.base.writing import write_json
     from rnnsmt.cslm.text_scores import perplexity_report
 
     with TextFiles() as files:

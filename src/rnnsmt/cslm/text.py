@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import Meter
+from rnnsmt.base.reading import check_utf8, read_line_blocks
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.data import NULL, UNK, IdDirectory, IdFormat, Vocabulary, finish_id_directory, write_id_directory
 

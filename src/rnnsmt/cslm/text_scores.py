@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_lines
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.progress import track
+from rnnsmt.base.reading import read_lines
 from rnnsmt.cslm.ngram_scorer import NGramScorer
 from rnnsmt.cslm.text import sentence_ngrams
 from rnnsmt.lm.automaton import Automaton, load_automaton, query

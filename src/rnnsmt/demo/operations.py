@@ -50,7 +50,7 @@ def make(
     """
     import bz2
 
-    from rnnsmt.base.io import atomic_binary
+    from rnnsmt.base.writing import atomic_binary
 
     lines: dict[str, object] = {}
     for name in (*TRAINING, *HELD_OUT, *(SPARE if spare else ())):

@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, words_of
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
+from rnnsmt.base.reading import words_of
 from rnnsmt.base.rendering import write_page
 from rnnsmt.bleu.batch import bleu_of_many, corpus_statistics, sentence_bleu
 from rnnsmt.bleu.multi_bleu import tokens
 from rnnsmt.evaluation.render import KIND_TITLES
 from rnnsmt.evaluation.significance import Statistics, compare
-from rnnsmt.moses.nbest import Segment, phrase_pairs, read_details
-from rnnsmt.phrases.table import read_phrase_lines
+from rnnsmt.formats.nbest import Segment, phrase_pairs, read_details
+from rnnsmt.formats.phrase_table import read_phrase_lines
 from rnnsmt.search.decoder import features_of_derivations
 from rnnsmt.search.model import SearchModel, kinds_of_features, sum_by_kind
 from rnnsmt.search.translation_options import look_up

@@ -21,11 +21,11 @@ from rnnsmt.base.arguments import (
     Threads,
     each,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.io import InputError
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.config.features import FEATURES, label
-from rnnsmt.config.languages import code_mistake
+from rnnsmt.config.languages import Language
 from rnnsmt.config.sections import Device, Rnn
 
 if TYPE_CHECKING:
@@ -55,13 +55,6 @@ def _network(text: str) -> tuple[str, tuple[str, str]]:
         raise ValueError("must be NAME=MODEL=HISTORY, for example rnn=model.safetensors=history.json")
     return parts[0], (parts[1], parts[2])
 
-
-def _check_language(code: str) -> None:
-    if wrong := code_mistake(code):
-        raise ValueError(wrong.removeprefix(f"{code} "))
-
-
-Language = Annotated[str, Field(metavar="L", check=_check_language)]
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -214,7 +207,7 @@ def score(
         detok_hypothesis: detokenised output for sacreBLEU, chrF and TER.
         detok_reference: untokenised reference, for sacreBLEU, chrF and TER; several as for ``reference``.
         detokenize: detruecase and detokenise the output; requires ``lang`` and ``detok_reference``.
-        detruecase: whether ``detokenize`` capitalises the first word of a sentence.
+        detruecase: capitalise the first word of a sentence, with ``detokenize``.
         lang: language of the output, two-letter code; selects sacreBLEU's tokeniser (default: 13a).
         lowercase: ignore case in sacreBLEU, chrF and chrF++.
         decode_report: reports of `search decode` (JSON), which are copied into the score files.
@@ -229,7 +222,8 @@ def score(
         InputError: the texts are empty or differ in length, the numbers of files do not match, or the output contains
             marks of phrases as Moses writes them with -t.
     """
-    from rnnsmt.base.io import read_lines, write_lines
+    from rnnsmt.base.reading import read_lines
+    from rnnsmt.base.writing import write_lines
     from rnnsmt.corpus.detokenizer import Detokenizer
     from rnnsmt.evaluation.scores import score_output, write_score
 
@@ -491,10 +485,10 @@ def compare(
         InputError: the texts are empty or differ in length, the systems have different numbers of runs, or an argument
             that another one requires is missing.
     """
-    from rnnsmt.base.io import write_json
+    from rnnsmt.base.writing import write_json
     from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.evaluation.comparison import Comparison, write_comparison
-    from rnnsmt.moses.ini import PHRASE_DICTIONARY, MosesIni
+    from rnnsmt.formats.ini import PHRASE_DICTIONARY, MosesIni
     from rnnsmt.search.model import load_model
 
     with TextFiles() as files:
@@ -571,8 +565,9 @@ def oracle(
     Raises:
         InputError: the references differ in length, or the lists have more sentences.
     """
-    from rnnsmt.base.io import read_parallel, write_json, write_lines
     from rnnsmt.base.progress import say
+    from rnnsmt.base.reading import read_parallel
+    from rnnsmt.base.writing import write_json, write_lines
     from rnnsmt.evaluation.oracles import oracles, read_nbest_texts
 
     with TextFiles() as files:
@@ -645,10 +640,10 @@ def provenance(
     Raises:
         InputError: a file is missing, not a score file, or was changed after its report was written.
     """
-    from rnnsmt.base.io import write_json
-    from rnnsmt.config.validation import recorded_config
+    from rnnsmt.base.writing import write_json
     from rnnsmt.evaluation.origins import FORMAT, Files, cells_and_runs, details_of_network, software
     from rnnsmt.moses.installation import Installation, needs_of
+    from rnnsmt.plan.validation import recorded_config
 
     read = _read_scores(each(scores), joint)
     files = Files()

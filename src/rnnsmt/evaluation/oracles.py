@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import track
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
-from rnnsmt.moses.nbest import read_nbest
+from rnnsmt.formats.nbest import read_nbest
 
 PASSES = 20
 """Maximum number of passes over the sentences; two to four are usual."""

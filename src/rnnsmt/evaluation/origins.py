@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from rnnsmt import __version__
-from rnnsmt.base.io import InputError, read_json, sha256
-from rnnsmt.config.pipeline import checkout
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import sha256
+from rnnsmt.base.reading import read_json
 from rnnsmt.evaluation.scores import Scores
-from rnnsmt.moses.ini import MosesIni
-from rnnsmt.stages import PACKAGES, stages
+from rnnsmt.formats.ini import MosesIni
+from rnnsmt.plan.pipeline import checkout
+from rnnsmt.stages import PACKAGES, operations
 
 FORMAT = "rnnsmt-provenance-1"
 
@@ -132,7 +134,7 @@ def software() -> dict[str, Any]:
     return {
         "software": {"rnnsmt": __version__, **_checkout(), "python": platform.python_version(), "packages": packages},
         "stage_versions": {
-            f"{package} {name}": stage.version for package in PACKAGES for name, stage in stages(package).items()
+            f"{package} {name}": stage.version for package in PACKAGES for name, stage in operations(package).items()
         },
     }
 

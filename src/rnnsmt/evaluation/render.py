@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from rnnsmt import __version__
 from rnnsmt.base.rendering import BLUE, GREY, INK, canvas, styled, svg_metadata, write_page
-from rnnsmt.config.corpora import FEW_LINES
 from rnnsmt.config.features import BASELINE, has_network, label
+from rnnsmt.plan.corpora import FEW_LINES
 
 DASH = "–"
 MINUS = "−"

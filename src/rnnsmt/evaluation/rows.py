@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 
 from rnnsmt import __version__
-from rnnsmt.base.io import InputError, atomic_text, read_json, write_json
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import say
+from rnnsmt.base.reading import read_json
+from rnnsmt.base.writing import atomic_text, write_json
 from rnnsmt.config.features import (
     BASELINE,
-    PUBLISHED,
     has_network,
     label,
     last_feature,
     named_features,
     ordered_features,
-    paper_figure,
-    paper_gain,
     share_networks,
     without,
 )
+from rnnsmt.evaluation.published import PUBLISHED, paper_figure, paper_gain
 from rnnsmt.evaluation.scores import Runs, Score, Scores
 from rnnsmt.evaluation.significance import Statistics, compare
 from rnnsmt.evaluation.text_metrics import METRICS

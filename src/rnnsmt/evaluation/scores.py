@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_json, write_json
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import warn
+from rnnsmt.base.reading import read_json
+from rnnsmt.base.writing import write_json
 from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of, read_texts
 from rnnsmt.config.languages import WITHOUT_SPACES
 from rnnsmt.evaluation.text_metrics import MetricScore, in_words, joint_metrics, score_texts
-from rnnsmt.moses.nbest import SEGMENTATION_MARK
+from rnnsmt.formats.nbest import SEGMENTATION_MARK
 
 FORMATS = ("rnnsmt-bleu-4", "rnnsmt-bleu-3")
 """Formats of score files that can be read; the first one is written. The second has no metrics other than BLEU."""

@@ -17,12 +17,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.base.io import KENLM_MAGIC, InputError, read_byte_lines, read_line_blocks
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.numbers import put_logarithm
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes, intern, parse_float
+from rnnsmt.base.opening import KENLM_MAGIC
 from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter, warn
+from rnnsmt.base.reading import read_byte_lines, read_line_blocks
 from rnnsmt.lm import MAX_ORDER
 from rnnsmt.lm.columns import slices
 from rnnsmt.lm.counts import Counts, SmoothedOrder

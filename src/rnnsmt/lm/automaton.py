@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, mix
 from rnnsmt.base.kernels.strings import Interner

@@ -25,10 +25,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines, scratch_directory
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.options import pruning_mistake
 from rnnsmt.base.progress import say, warn
+from rnnsmt.base.reading import read_byte_lines
+from rnnsmt.base.writing import atomic_binary, scratch_directory
 from rnnsmt.lm import KENLM_ORDERS
 from rnnsmt.lm.arpa import write_arpa
 from rnnsmt.lm.columns import Workspace, slices

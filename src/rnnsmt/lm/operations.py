@@ -99,8 +99,9 @@ def perplexity(lm: InputFile, input: Texts, output: OptionalOutput = None) -> "P
     Raises:
         InputError: KenLM cannot load the model, or the text is empty.
     """
-    from rnnsmt.base.io import read_lines, write_json
     from rnnsmt.base.progress import track
+    from rnnsmt.base.reading import read_lines
+    from rnnsmt.base.writing import write_json
     from rnnsmt.lm.queries import load_kenlm, measure
 
     model = load_kenlm(lm)

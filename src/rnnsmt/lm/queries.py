@@ -11,7 +11,8 @@ from tempfile import NamedTemporaryFile
 
 import kenlm
 
-from rnnsmt.base.io import KENLM_MAGIC, InputError, open_binary
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import KENLM_MAGIC, open_binary
 from rnnsmt.lm.arpa import check_header
 
 LOG2_10 = 3.321928094887362

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.base.io import InputError, check_utf8, read_line_blocks
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner, find, hash_bytes, intern
+from rnnsmt.base.reading import check_utf8, read_line_blocks
 
 BLOCK_BYTES = 1 << 20
 """Size of the blocks that are read, in bytes."""

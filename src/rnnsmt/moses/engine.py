@@ -8,23 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rnnsmt.base.io import (
-    InputError,
-    read_json,
-    read_lines,
-    scratch_directory,
-    sha256,
-    words_of,
-    write_json,
-    write_lines,
-    write_plain,
-)
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import sha256
+from rnnsmt.base.reading import read_json, read_lines, words_of
 from rnnsmt.base.resuming import CheckpointDirectory
-from rnnsmt.config.derived import MOSES_OPTIMIZERS
-from rnnsmt.moses.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
+from rnnsmt.base.writing import scratch_directory, write_json, write_lines, write_plain
+from rnnsmt.formats.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
+from rnnsmt.formats.nbest import fields_of
 from rnnsmt.moses.installation import MERT, MOSES, Installation, run
-from rnnsmt.moses.nbest import fields_of
-from rnnsmt.stages import stages
+from rnnsmt.plan.derived import MOSES_OPTIMIZERS
+from rnnsmt.stages import operations
 
 BEGUN, ENDED = "begun.json", "ended"
 """Files of a tuning directory: the settings and inputs that the result depends on; the marker that the script has
@@ -161,7 +154,7 @@ def tune(
             )
     located = for_moses(ini, directory)
     fingerprint = {
-        "version of this stage": stages("moses")["tune"].version,
+        "version of this stage": operations("moses")["tune"].version,
         **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", MOSES_OPTIMIZERS[optimizer])},
         **_ini_fingerprint(located, work),
         "source": sha256(source),

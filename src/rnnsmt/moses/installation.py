@@ -18,11 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from rnnsmt.base.io import InputError, sha256
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import sha256
 from rnnsmt.base.progress import say
-from rnnsmt.config.derived import parts_of_moses
 from rnnsmt.config.sections import Config
-from rnnsmt.moses.default_ini import default_ini
+from rnnsmt.formats.default_ini import default_ini
+from rnnsmt.plan.derived import parts_of_moses
 
 DIRECTORIES = ("bin", "tools", "training-tools", "mgiza", "scripts/training", "scripts/generic", ".")
 """Directories below an installation that contain the programs of Moses, MGIZA, GIZA++ and fast_align."""

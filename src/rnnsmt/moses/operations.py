@@ -24,11 +24,12 @@ from rnnsmt.base.arguments import (
     Threads,
     each,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field, described
-from rnnsmt.base.io import InputError, read_lines, write_report
 from rnnsmt.base.operations import Values, Written, operation
+from rnnsmt.base.reading import read_lines
+from rnnsmt.base.writing import write_report
 from rnnsmt.config.features import UnknownScore
-from rnnsmt.config.paths import LM, PHRASE_TABLE, REORDERING_TABLE
 from rnnsmt.config.sections import (
     DistortionLimit,
     NbestSize,
@@ -42,6 +43,7 @@ from rnnsmt.config.sections import (
     TableLimit,
     Tuning,
 )
+from rnnsmt.plan.paths import LM, PHRASE_TABLE, REORDERING_TABLE
 
 ModelFile = Annotated[str | Path, Field(metavar="FILE", expected="a path")]
 """A file by its path relative to the directory of the model; it need not exist."""
@@ -108,7 +110,7 @@ def write_ini(
     Raises:
         InputError: the numbers of further weights and scores differ.
     """
-    from rnnsmt.moses.default_ini import default_ini
+    from rnnsmt.formats.default_ini import default_ini
 
     if further_weights is not None and len(further_weights) != num_features - 4:
         raise InputError(
@@ -161,7 +163,7 @@ def add_feature(
     Raises:
         InputError: the numbers of files differ, the name is invalid, or an ini already has a feature of this name.
     """
-    from rnnsmt.moses.ini import RESCORING, Feature, MosesIni
+    from rnnsmt.formats.ini import RESCORING, Feature, MosesIni
 
     inis, outputs = each(ini), each(output)
     if len(inis) != len(outputs):
@@ -321,9 +323,9 @@ def decode(
                 f"--report files each, but there are {len(outputs)}, {len(details)} and {len(reports)}"
             )
 
+        from rnnsmt.formats.ini import same_models
         from rnnsmt.moses.engine import Limits
         from rnnsmt.moses.engine import decode as translate
-        from rnnsmt.moses.ini import same_models
         from rnnsmt.moses.installation import Installation
 
         moses, limits = Installation(moses_home), Limits(pop_limit, stack, threads)
@@ -398,9 +400,9 @@ def tune(
     if len(inis) not in (1, runs):
         raise InputError(f"{len(inis)} --ini for {runs} runs; specify one, or one for each")
 
+    from rnnsmt.formats.ini import same_models
     from rnnsmt.moses.engine import Limits
     from rnnsmt.moses.engine import tune as tune_weights
-    from rnnsmt.moses.ini import same_models
     from rnnsmt.moses.installation import Installation
 
     moses, limits = Installation(moses_home), Limits(pop_limit, stack, threads)

@@ -5,17 +5,11 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from rnnsmt.base.io import (
-    InputError,
-    atomic_path,
-    count_lines,
-    read_byte_lines,
-    scratch_directory,
-    write_lines,
-    write_plain,
-)
-from rnnsmt.config.paths import PHRASE_TABLE, REORDERING_TABLE
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import count_lines, read_byte_lines
+from rnnsmt.base.writing import atomic_path, scratch_directory, write_lines, write_plain
 from rnnsmt.moses.installation import TRAIN, Installation, run
+from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE
 
 SIDES = ("f", "e")
 """Moses' names of source side and target side in file names, as in ``lex.f2e``."""

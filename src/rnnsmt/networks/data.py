@@ -30,17 +30,11 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, FailFast
 
 from rnnsmt.base.arrays import GrowingArray, growing_array, read_array, release_pages
-from rnnsmt.base.io import (
-    InputError,
-    check_utf8,
-    read_json,
-    read_line_blocks,
-    read_lines,
-    write_json,
-    write_lines,
-)
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.options import MAX_INT
 from rnnsmt.base.progress import Meter
+from rnnsmt.base.reading import check_utf8, read_json, read_line_blocks, read_lines
+from rnnsmt.base.writing import write_json, write_lines
 
 NULL, UNK = 0, 1
 FIRST, SECOND, LAST = "<null>", "<unk>", "</s>"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import say
 
 

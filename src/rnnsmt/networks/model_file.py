@@ -18,9 +18,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import message
-from rnnsmt.base.io import InputError, atomic_path
 from rnnsmt.base.resuming import CheckpointDirectory
+from rnnsmt.base.writing import atomic_path
 from rnnsmt.networks.data import SPECIAL
 from rnnsmt.networks.settings import NetworkSizes
 

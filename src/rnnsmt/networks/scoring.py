@@ -6,10 +6,11 @@ from contextlib import ExitStack
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from rnnsmt.base.io import InputError, atomic_text
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.options import option
 from rnnsmt.base.progress import track
-from rnnsmt.moses.nbest import lines_without, text_of, with_feature
+from rnnsmt.base.writing import atomic_text
+from rnnsmt.formats.nbest import lines_without, text_of, with_feature
 
 LINES = 20_000
 """Number of lines of n-best lists that are read together; a sentence is not split."""

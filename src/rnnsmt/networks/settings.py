@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, dataclass_transform
 
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field, Mistake, add_option, checked, fields_of
-from rnnsmt.base.io import InputError
 from rnnsmt.base.operations import as_in_python
 from rnnsmt.base.options import check_choice, option
 from rnnsmt.config.declaration import section

@@ -12,16 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import LOG_SECONDS, say
 from rnnsmt.base.resuming import Stop
+from rnnsmt.base.writing import write_json
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.draws import Draws, seed_of
 from rnnsmt.networks.gradients import GradientThreads, GraphedGradient, flatten, flushed_denormals
 from rnnsmt.networks.model_file import Checkpoint
 from rnnsmt.networks.settings import TrainingSettings
 from rnnsmt.networks.task import Row, Sums, Task
-from rnnsmt.stages import stages
+from rnnsmt.stages import operations
 
 CHECK_EVERY = 100
 """Number of updates between two checks that the loss is finite; a check synchronises with the GPU."""
@@ -225,7 +226,7 @@ class Training:
         These change the rounding and, with dropout or sampled classes, the random numbers.
         """
         task = self.task
-        version = {f"version of {task.package} train": stages(task.package)["train"].version}
+        version = {f"version of {task.package} train": operations(task.package)["train"].version}
         return {**version, **task.inputs, "seed": task.seed, **task.settings.as_dict()}
 
     # the output files

@@ -20,8 +20,8 @@ from rnnsmt.base.arguments import (
     Threads,
     TimeLimit,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.io import InputError
 from rnnsmt.base.operations import Written, operation
 from rnnsmt.config.sections import Device, Rnn, VocabSize
 from rnnsmt.networks.settings import Presets
@@ -72,7 +72,7 @@ def prepare(
         InputError: the files differ in length, a link is out of range, or a side has neither a vocabulary nor
             ``vocab_size``.
     """
-    from rnnsmt.align.pharaoh import links_files
+    from rnnsmt.formats.pharaoh import links_files
     from rnnsmt.networks.data import Vocabulary
     from rnnsmt.nnjm.examples import prepare_examples
 
@@ -184,7 +184,7 @@ def perplexity(
 
     need_torch()
 
-    from rnnsmt.base.io import write_json
+    from rnnsmt.base.writing import write_json
     from rnnsmt.nnjm.scorer import perplexity_report
 
     report = perplexity_report(model, examples, cslm, device, threads)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores
 from rnnsmt.cslm.text import Ids
 from rnnsmt.cslm.text_scores import ContextsAndWords, PerplexityReport, network_report, ngram_scores, perplexities

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, check_tokenised, read_byte_lines
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
+from rnnsmt.base.reading import check_tokenised, read_byte_lines
 
 BLOCK_TOKENS = 400_000
 """Number of source and target words of a block: a few megabytes of arrays, enough to use the kernels efficiently."""

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import read_array
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_number
 from rnnsmt.base.kernels.table_lines import SCORES
 from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
-from rnnsmt.moses.ini import PHRASE_DICTIONARY, MosesIni, feature_count
+from rnnsmt.formats.ini import PHRASE_DICTIONARY, MosesIni, feature_count
+from rnnsmt.formats.phrase_table import read_phrase_lines
 from rnnsmt.phrases.filtering import read_kept_lines
-from rnnsmt.phrases.table import read_phrase_lines
 
 MIN_PROBABILITY = 1e-40
 """Minimum probability; smaller ones are replaced. Moses takes the logarithm of a column, and cannot distinguish values

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, atomic_path, check_name, open_binary
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import open_binary
+from rnnsmt.base.writing import atomic_path, check_name
 from rnnsmt.phrases.packing import Packing, Side, SortedPairs, group_rows
 from rnnsmt.phrases.scores import Smoothing, count_targets
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, check_name, scratch_directory
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.progress import Meter, say
+from rnnsmt.base.writing import check_name, scratch_directory
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, read_aligned_blocks
 from rnnsmt.phrases.extract_file import connect, key_names, write_extract
 from rnnsmt.phrases.packing import Packing

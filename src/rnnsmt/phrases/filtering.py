@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.arrays import GrowingArray, growing_array, read_array
-from rnnsmt.base.io import InputError, check_tokenised, read_byte_lines
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes
 from rnnsmt.base.kernels.table_lines import (
@@ -22,7 +22,8 @@ from rnnsmt.base.kernels.table_lines import (
 )
 from rnnsmt.base.parallel import Writer, atomic_blocks
 from rnnsmt.base.progress import Meter
-from rnnsmt.phrases.table import read_table_blocks, refuse_line
+from rnnsmt.base.reading import check_tokenised, read_byte_lines
+from rnnsmt.formats.phrase_table import read_table_blocks, refuse_line
 
 
 def input_phrases(paths: Iterable[str], max_length: int) -> set[bytes]:

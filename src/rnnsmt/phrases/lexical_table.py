@@ -9,8 +9,10 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, atomic_binary, read_byte_lines
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import Interner
+from rnnsmt.base.reading import read_byte_lines
+from rnnsmt.base.writing import atomic_binary
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, read_aligned_blocks
 
 NULL = b"NULL"

@@ -16,8 +16,8 @@ from rnnsmt.base.arguments import (
     Texts,
     Threads,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.io import InputError
 from rnnsmt.base.operations import Written, operation
 from rnnsmt.config.sections import PhraseLength, Phrases, PhraseSmoothing
 
@@ -69,7 +69,7 @@ def lexical(
     Raises:
         InputError: text and alignment differ in length, or a link points beyond the end of a sentence.
     """
-    from rnnsmt.align.pharaoh import links_files
+    from rnnsmt.formats.pharaoh import links_files
     from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
 
     with TextFiles() as files:
@@ -120,7 +120,7 @@ def extract(
         InputError: text and alignment differ in length, a link points beyond the end of a sentence, or no phrase pair
             is consistent with the links.
     """
-    from rnnsmt.align.pharaoh import links_files
+    from rnnsmt.formats.pharaoh import links_files
     from rnnsmt.phrases.extraction import extract_phrases
 
     with TextFiles() as files:

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rnnsmt.base.fields import fields_of
-from rnnsmt.config.messages import hint
 from rnnsmt.config.sections import Config
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 from rnnsmt.networks.settings import TrainingSettings
 from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
+from rnnsmt.plan.messages import hint
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
 

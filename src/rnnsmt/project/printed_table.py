@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from rnnsmt.base.io import read_json
-from rnnsmt.config.derived import is_demo_corpus
-from rnnsmt.config.paths import Texts
+from rnnsmt.base.reading import read_json
 from rnnsmt.config.sections import Config
-from rnnsmt.config.systems import Systems
 from rnnsmt.evaluation.render import padded, shown_sets, size, table_for_readers
+from rnnsmt.plan.derived import is_demo_corpus
+from rnnsmt.plan.paths import Texts
+from rnnsmt.plan.systems import Systems
 
 MOST_ROWS = 12
 """Maximum number of rows of a table, so that all lines fit on a terminal."""

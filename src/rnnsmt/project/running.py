@@ -13,10 +13,11 @@ from pathlib import Path
 import yaml
 
 from rnnsmt import base
-from rnnsmt.base.io import InputError, read_json
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import say
+from rnnsmt.base.reading import read_json
 from rnnsmt.config.languages import codes_of_yaml
-from rnnsmt.config.pipeline import pipeline_directory
+from rnnsmt.plan.pipeline import pipeline_directory
 from rnnsmt.project.setup import CONFIG, PROFILE
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import yaml
 
-from rnnsmt.base.io import InputError, atomic_text
-from rnnsmt.config.corpora import DEFAULT_LANGUAGES, files_with_prefix, similar_file, suffix_warning
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.writing import atomic_text
 from rnnsmt.config.languages import code_mistake, code_warning, language_of, yaml_code
-from rnnsmt.config.pipeline import pipeline_directory
 from rnnsmt.config.sections import Languages
+from rnnsmt.plan.corpora import DEFAULT_LANGUAGES, files_with_prefix, similar_file, suffix_warning
+from rnnsmt.plan.pipeline import pipeline_directory
 
 ROLES = ("bitext", "mono", "dev", "test")
 

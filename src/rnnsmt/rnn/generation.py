@@ -13,7 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsmt.base.io import InputError, read_lines
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import read_lines
 from rnnsmt.networks.data import Vocabulary, split
 from rnnsmt.rnn.model import DecoderContext, RNNEncoderDecoder
 

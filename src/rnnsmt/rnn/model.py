@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding, linear
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import say
 from rnnsmt.networks.data import Vocabulary
 from rnnsmt.networks.devices import DeviceSetup

@@ -22,8 +22,8 @@ from rnnsmt.base.arguments import (
     Threads,
     TimeLimit,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.io import InputError
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.config.sections import Device, Rnn, VocabSize
 from rnnsmt.networks.settings import Presets
@@ -335,7 +335,7 @@ def translate(
 
     need_torch()
 
-    from rnnsmt.base.io import write_lines
+    from rnnsmt.base.writing import write_lines
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.generation import beam_search, read_phrases
     from rnnsmt.rnn.model import load_model_of

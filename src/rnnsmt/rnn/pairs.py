@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner, find, hash_bytes
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
 from rnnsmt.base.progress import Meter
+from rnnsmt.formats.phrase_table import read_phrase_lines
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.data import (
     UNK,
@@ -31,7 +32,6 @@ from rnnsmt.networks.data import (
     finish_id_directory,
     write_id_directory,
 )
-from rnnsmt.phrases.table import read_phrase_lines
 
 SIDES = ("source", "target")
 

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.prefix_tree import Level, prefix_levels

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.networks.batches import Index, SortedBatches, WindowBatches
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.gradients import backpropagate

@@ -26,9 +26,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rnnsmt.base.arrays import release_pages
-from rnnsmt.base.io import InputError, atomic_binary, sha256
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import Interner, InternTable
+from rnnsmt.base.opening import sha256
 from rnnsmt.base.progress import warn
+from rnnsmt.base.writing import atomic_binary
 from rnnsmt.lm.automaton import ROW, STATE, UNIGRAM, Automaton, LmArrays
 from rnnsmt.search.phrase_pairs import Affiliations, PhraseTable, ReorderingTable
 

@@ -10,8 +10,9 @@ from itertools import chain
 
 import numpy as np
 
-from rnnsmt.base.io import InputError, words_of
-from rnnsmt.moses.nbest import Segment
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import words_of
+from rnnsmt.formats.nbest import Segment
 from rnnsmt.search.kernels.records import Derivations
 from rnnsmt.search.lockstep import LockstepSearch
 from rnnsmt.search.model import SearchModel

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError
-from rnnsmt.lm.automaton import Automaton, load_automaton
-from rnnsmt.moses.ini import (
+from rnnsmt.base.errors import InputError
+from rnnsmt.formats.ini import (
     DROP_UNKNOWN,
     LANGUAGE_MODELS,
     NEURAL_MODELS,
@@ -27,6 +26,7 @@ from rnnsmt.moses.ini import (
     MosesIni,
     feature_count,
 )
+from rnnsmt.lm.automaton import Automaton, load_automaton
 from rnnsmt.search.binary import ModelTables, ModelText, fitting_tables
 from rnnsmt.search.neural import NetworkOptions, NeuralFeature, load_feature
 from rnnsmt.search.options import MAX_WINDOW

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.base.io import atomic_text
-from rnnsmt.moses.nbest import nbest_lines
+from rnnsmt.base.writing import atomic_text
+from rnnsmt.formats.nbest import nbest_lines
 from rnnsmt.search.kernels.lattice import (
     MAX_DERIVATIONS,
     Lattice,

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, words_of
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import words_of
 from rnnsmt.networks.options import need_torch
 from rnnsmt.search.kernels import neural_store
 from rnnsmt.search.kernels.hash_tables import FREE, enter_rows
@@ -380,7 +381,7 @@ LOADERS: dict[str, Callable[[str, Path, str, NetworkOptions], NeuralFeature]] = 
     "CSLM": _load_cslm,
     "NNJM": _load_nnjm,
 }
-"""Functions that load features of the kinds in ``rnnsmt.moses.ini.NEURAL_MODELS``; they take the name, the model file
+"""Functions that load features of the kinds in ``rnnsmt.formats.ini.NEURAL_MODELS``; they take the name, the model file
 and the score of words outside the shortlist."""
 
 

@@ -17,9 +17,10 @@ from rnnsmt.base.arguments import (
     Threads,
     each,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.io import InputError, write_report
 from rnnsmt.base.operations import Written, operation
+from rnnsmt.base.writing import write_report
 from rnnsmt.config.sections import CslmCells, Device, Rnn, Search
 from rnnsmt.search.options import PopLimitOrIni, StackOrIni, options_for
 from rnnsmt.search.results import Hypothesis, Translations
@@ -82,7 +83,7 @@ def decode(
     if (nbest > 0) != (nbest_file is not None) and (nbest == 0 or output is not None):
         raise InputError("--nbest N (N at least 1) and --nbest-file must be used together")
 
-    from rnnsmt.moses.ini import same_models
+    from rnnsmt.formats.ini import same_models
     from rnnsmt.search.model import load_model
     from rnnsmt.search.source_text import read_sentences
     from rnnsmt.search.texts import translate_text
@@ -164,7 +165,7 @@ def binarize(
         InputError: a file of the model is missing or malformed, or ``model_dir`` does not exist.
     """
     from rnnsmt.base.progress import say
-    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.formats.ini import MosesIni
     from rnnsmt.search.binary import NAME, make_binary
     from rnnsmt.search.model import binary_directories, model_texts, read_tables
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from rnnsmt.base.fields import Field, described
 from rnnsmt.config.sections import PopLimit, Search, StackSize
-from rnnsmt.moses.ini import POP_LIMIT, STACK, MosesIni
+from rnnsmt.formats.ini import POP_LIMIT, STACK, MosesIni
 
 MAX_WINDOW = 62
 """Largest distortion limit that the 64-bit mask of a coverage allows; it replaces a larger limit or none."""

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rnnsmt.base.io import InputError, words_of
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.base.progress import say, warn
-from rnnsmt.phrases.table import read_table_blocks, refuse_line
+from rnnsmt.base.reading import words_of
+from rnnsmt.formats.phrase_table import read_table_blocks, refuse_line
 from rnnsmt.search.kernels import tables as kernels
 from rnnsmt.search.source_text import sentence_bytes
 

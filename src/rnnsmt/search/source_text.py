@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rnnsmt.base.io import InputError, check_tokenised, read_lines_or_stdin, words_of
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import check_tokenised, read_lines_or_stdin, words_of
 
 MAX_WORDS = 4000
 """Maximum number of words in a line. Longer lines are not sentences; their search would need gigabytes of memory."""

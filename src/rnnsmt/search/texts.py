@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import write_lines_or_stdout
 from rnnsmt.base.progress import track, warn
+from rnnsmt.base.writing import write_lines_or_stdout
 from rnnsmt.search import decoder
 from rnnsmt.search.model import SearchModel
 from rnnsmt.search.nbest import Translation, detail_lines, write_lists

@@ -5,9 +5,9 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from rnnsmt.base.io import words_of
 from rnnsmt.base.kernels.strings import Interner
-from rnnsmt.moses.ini import PHRASE_DICTIONARY
+from rnnsmt.base.reading import words_of
+from rnnsmt.formats.ini import PHRASE_DICTIONARY
 from rnnsmt.search.kernels import tables as table_kernels
 from rnnsmt.search.kernels.features import score_alone, suffix_maxima
 from rnnsmt.search.kernels.records import RankedOptions

@@ -14,8 +14,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.base.io import InputError, read_lines, write_lines
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import say
+from rnnsmt.base.reading import read_lines
+from rnnsmt.base.writing import write_lines
 from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.queries import load_kenlm, measure
 from rnnsmt.lm.text import frequent_words, refuse_reserved

@@ -18,8 +18,8 @@ from rnnsmt.base.arguments import (
     Texts,
     Threads,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field, valid
-from rnnsmt.base.io import InputError
 from rnnsmt.base.operations import Written, operation
 from rnnsmt.base.options import MAX_SEED
 from rnnsmt.config.corpus_entry import Fraction
@@ -99,7 +99,7 @@ def models(
         InputError: the in-domain text has fewer than 20 lines; a text contains no words, or one of ``<s>``, ``</s>``
             and ``<unk>``.
     """
-    from rnnsmt.base.io import write_json
+    from rnnsmt.base.writing import write_json
     from rnnsmt.selection.side_models import HOLD_OUT, MIN_COUNT, train_models
 
     directory = Path(output_dir)
@@ -152,9 +152,9 @@ def score(
     """
     from functools import partial
 
-    from rnnsmt.base.io import read_parallel
     from rnnsmt.base.parallel import map_chunks
     from rnnsmt.base.progress import track
+    from rnnsmt.base.reading import read_parallel
     from rnnsmt.selection.pool import LineScores
     from rnnsmt.selection.side_models import SideModels, scores_of_rows
 
@@ -237,8 +237,9 @@ def select(
     """
     from itertools import chain
 
-    from rnnsmt.base.io import read_lines, write_json
     from rnnsmt.base.progress import say
+    from rnnsmt.base.reading import read_lines
+    from rnnsmt.base.writing import write_json
     from rnnsmt.selection.curve import FRACTIONS, write_curve
     from rnnsmt.selection.pool import Pool, Selected, fraction_of_words, read_corpora
 

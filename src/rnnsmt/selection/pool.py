@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.base.arguments import TextFiles
-from rnnsmt.base.io import InputError, read_byte_lines, read_parallel, scratch_directory, write_lines
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import say
+from rnnsmt.base.reading import read_byte_lines, read_parallel
+from rnnsmt.base.writing import scratch_directory, write_lines
 from rnnsmt.selection import PoolFiles
 from rnnsmt.selection.curve import Point, curve
 

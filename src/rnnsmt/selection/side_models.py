@@ -25,8 +25,10 @@ from typing import Self
 import kenlm
 import numpy as np
 
-from rnnsmt.base.io import InputError, read_byte_lines, read_lines, scratch_directory, write_lines
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import track
+from rnnsmt.base.reading import read_byte_lines, read_lines
+from rnnsmt.base.writing import scratch_directory, write_lines
 from rnnsmt.lm.estimation import estimate
 from rnnsmt.lm.queries import LOG2_10, load_kenlm
 from rnnsmt.lm.text import frequent_words, refuse_reserved

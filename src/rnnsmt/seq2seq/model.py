@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.networks.data import NULL, Vocabulary, Words
 from rnnsmt.networks.draws import NOTHING_DRAWN, Draws

@@ -24,8 +24,8 @@ from rnnsmt.base.arguments import (
     TimeLimit,
     each,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.io import InputError
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.config.sections import Beam, Device, Lstms, Preprocessing, Rnn, SentenceLength, VocabSize
 from rnnsmt.networks.settings import Presets
@@ -186,7 +186,7 @@ def translate(
 
     need_torch()
 
-    from rnnsmt.base.io import write_lines, write_report
+    from rnnsmt.base.writing import write_lines, write_report
     from rnnsmt.networks.data import split
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.search.source_text import read_sentences

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, read_parallel
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import Meter
+from rnnsmt.base.reading import read_parallel
 from rnnsmt.networks.data import (
     IdDirectory,
     IdFormat,

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.networks.batches import WINDOW, Index, WindowBatches
 from rnnsmt.networks.data import NULL
 from rnnsmt.networks.devices import DeviceSetup

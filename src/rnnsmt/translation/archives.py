@@ -16,8 +16,10 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rnnsmt.base.io import TEMPORARY, InputError, decompressed, sha256
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import decompressed, sha256
 from rnnsmt.base.progress import say
+from rnnsmt.base.writing import TEMPORARY
 from rnnsmt.corpus.download import TAR_DAMAGED, fetch_first, is_plain, open_tar
 from rnnsmt.search.binary import NAME as BINARY
 

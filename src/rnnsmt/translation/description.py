@@ -11,12 +11,14 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from rnnsmt.base.io import InputError, read_json, write_json
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.options import MAX_INT
 from rnnsmt.base.progress import warn
-from rnnsmt.config.languages import code_mistake
+from rnnsmt.base.reading import read_json
+from rnnsmt.base.writing import write_json
+from rnnsmt.config.languages import Language
 from rnnsmt.corpus.tokenizer import tokenizer_version
-from rnnsmt.moses.ini import MAX_PATH, MosesIni
+from rnnsmt.formats.ini import MAX_PATH, MosesIni
 from rnnsmt.search.options import SearchOptions
 
 FILE, INI = "system.json", "moses.ini"
@@ -29,15 +31,6 @@ FORMAT = "rnnsmt-system-1"
 MAX_EXAMPLE = 300
 """Maximum length of an example or a name in characters."""
 
-
-def _language(code: str) -> str:
-    """Return a language code, or raise ``ValueError`` if it is invalid."""
-    if mistake := code_mistake(code):
-        raise ValueError(mistake)
-    return code
-
-
-Language = Annotated[str, AfterValidator(_language)]
 
 Limit = Annotated[int, Field(ge=1, le=MAX_INT)]
 

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from rnnsmt import __version__
-from rnnsmt.base.io import InputError, read_json
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import read_json
 from rnnsmt.base.rendering import rendered
 from rnnsmt.config.languages import language_name
 from rnnsmt.evaluation.render import spread
 from rnnsmt.evaluation.text_metrics import METRICS as TEXT_METRICS
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 from rnnsmt.translation.description import Description, read_ini
 
 ROLES = {

@@ -9,9 +9,11 @@ from dataclasses import replace
 from gzip import GzipFile
 from pathlib import Path
 
-from rnnsmt.base.io import InputError, atomic_path, sha256
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import sha256
+from rnnsmt.base.writing import atomic_path
+from rnnsmt.formats.ini import LANGUAGE_MODELS, NEURAL_MODELS
 from rnnsmt.lm.arpa import check_header
-from rnnsmt.moses.ini import LANGUAGE_MODELS, NEURAL_MODELS
 from rnnsmt.translation.archives import SUMS
 from rnnsmt.translation.description import CARD, FILE, INI, Description, read_ini
 

@@ -32,7 +32,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rnnsmt import __version__
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import say, warn
 from rnnsmt.base.rendering import rendered
 from rnnsmt.config.languages import language_name
@@ -323,7 +323,7 @@ def _sender(file: Path, kind: str) -> Callable[[], Awaitable[FileResponse]]:
     return send
 
 
-def serve(system: System, host: str, port: int, names: Sequence[str] = ()) -> dict[str, object]:
+def serve_until_stopped(system: System, host: str, port: int, names: Sequence[str] = ()) -> dict[str, object]:
     """Serve a system until Ctrl-C or SIGTERM.
 
     Args:

@@ -1,6 +1,7 @@
 """A tuned system: translation of raw text to raw text, with explanations."""
 
 import math
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, is_file, words_of
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import is_file
 from rnnsmt.base.options import DEVICES, MAX_THREADS, check_choice, check_integer
+from rnnsmt.base.reading import words_of
 from rnnsmt.config.sections import Preprocessing
 from rnnsmt.corpus.detokenizer import Detokenizer
 from rnnsmt.corpus.raw_text import Cleaner
 from rnnsmt.corpus.tokenizer import Truecaser
-from rnnsmt.moses.nbest import phrase_pairs
+from rnnsmt.formats.nbest import phrase_pairs
 from rnnsmt.networks.options import need_torch
 from rnnsmt.search.decoder import translations
 from rnnsmt.search.model import SearchModel, kinds_of_features, load_model, sum_by_kind
@@ -107,6 +110,20 @@ class ExplainedTranslation:
     phrases: list[PhraseSpan]
 
 
+_TIME = r"(?:\d+:)?\d\d?:\d\d[.,]\d{3}"
+_TIMES = re.compile(rf" *+(?:\[{_TIME} *+--> *+{_TIME}\] *+|{_TIME} *+--> *+{_TIME}(?: [ -{{}}~]*+)?(?=\r?\Z))")
+
+
+def times_of(text: str) -> str:
+    """Return the times of a subtitle at the beginning of a line, which are not translated; empty if there are none.
+
+    These are whole lines of SRT and WebVTT files, ``00:00:02,000 --> 00:00:05,400``, and beginnings of lines such as
+    ``[00:00:02.000 --> 00:00:05.400]  text``.
+    """
+    found = _TIMES.match(text)
+    return found[0] if found else ""
+
+
 class System:
     """A tuned system in memory.
 
@@ -176,7 +193,7 @@ class System:
         return file
 
     def prepare(self, texts: Sequence[str], first: int = 1) -> list[str]:
-        """Convert raw segments into the input of the decoder: normalise, tokenise, truecase.
+        """Convert raw segments into the input of the decoder: normalise, tokenise, truecase, without ``times_of``.
 
         Args:
             first: number of the first segment, for error messages.
@@ -191,7 +208,7 @@ class System:
                 raise InputError(
                     f"segment {number}: {len(text):,} characters; the maximum is {MAX_CHARACTERS:,}; split it"
                 )
-            tokens = self._clean(text.encode("utf-8", "replace"), set())
+            tokens = self._clean(text[len(times_of(text)) :].encode("utf-8", "replace"), set())
             if tokens.count(" ") >= self.max_words:
                 raise InputError(f"segment {number}: more than {self.max_words:,} words; split it")
             sentences.append(self._truecase(tokens) if self._truecase is not None and tokens else tokens)
@@ -209,7 +226,8 @@ class System:
         Args:
             first: number of the first segment, for error messages.
         """
-        return [self._detokenize(translation.text) for translation in self._search(self.prepare(texts, first))[1]]
+        _, results = self._search(self.prepare(texts, first))
+        return [times_of(text) + self._detokenize(result.text) for text, result in zip(texts, results, strict=True)]
 
     def nbest(self, text: str, n: int, first: int = 1) -> list[ExplainedTranslation]:
         """Return the n best distinct translations of a raw segment, best first.
@@ -222,10 +240,12 @@ class System:
         """
         if n < 1:
             raise InputError(f"n {n}: must be at least 1")
-        _, (translation,) = self._search(self.prepare([text], first), n)
-        entries = translation.nbest
+        _, (best,) = self._search(self.prepare([text], first), n)
+        times, entries = times_of(text), best.nbest
+        if times and not best.text:
+            return [self._hypothesis(times, "", best.score, best.features, best.phrases)]
         return [
-            self._hypothesis(*entry)
+            self._hypothesis(times, *entry)
             for entry in zip(entries.texts, entries.scores.tolist(), entries.features, entries.phrases, strict=True)
         ]
 
@@ -250,10 +270,10 @@ class System:
         search, results = self._search(sentences)
         return [
             (
-                self._hypothesis(translation.text, translation.score, translation.features, translation.phrases),
-                self._phrases(search, number, sentence, translation, runners_up),
+                self._hypothesis(times_of(text), result.text, result.score, result.features, result.phrases),
+                self._phrases(search, number, sentence, result, runners_up),
             )
-            for number, (sentence, translation) in enumerate(zip(sentences, results, strict=True))
+            for number, (text, sentence, result) in enumerate(zip(texts, sentences, results, strict=True))
         ]
 
     def score(self, source: str, target: str) -> float:
@@ -299,11 +319,16 @@ class System:
         return search, results
 
     def _hypothesis(
-        self, tokens: str, score: float, features: NDArray[np.float64], phrases: list[tuple[int, int, int]]
+        self,
+        times: str,
+        tokens: str,
+        score: float,
+        features: NDArray[np.float64],
+        phrases: list[tuple[int, int, int]],
     ) -> ExplainedTranslation:
         contributions = sum_by_kind(features * self.weights, self.kinds)
         spans = [PhraseSpan(*phrase) for phrase in phrases]
-        return ExplainedTranslation(self._detokenize(tokens), tokens, score, contributions, spans)
+        return ExplainedTranslation(times + self._detokenize(tokens), tokens, score, contributions, spans)
 
     def _phrases(
         self, search: SentenceSearch, number: int, sentence: str, translation: Translation, runners_up: int

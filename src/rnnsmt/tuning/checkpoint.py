@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from rnnsmt.base.io import atomic_path, open_binary, read_json, sha256, write_json
+from rnnsmt.base.opening import open_binary, sha256
 from rnnsmt.base.options import option
+from rnnsmt.base.reading import read_json
 from rnnsmt.base.resuming import CheckpointDirectory
-from rnnsmt.moses.ini import MosesIni
-from rnnsmt.stages import stages
+from rnnsmt.base.writing import atomic_path, write_json
+from rnnsmt.formats.ini import MosesIni
+from rnnsmt.stages import operations
 from rnnsmt.tuning.nbest_pool import CandidateBatch, Weights
 
 
@@ -113,8 +115,8 @@ def fingerprint(
     """
     assert ini.path is not None
     values = {
-        "version of this stage": str(stages("tuning")["tune"].version),
-        "version of search decode": str(stages("search")["decode"].version),
+        "version of this stage": str(operations("tuning")["tune"].version),
+        "version of search decode": str(operations("search")["decode"].version),
         "--ini": content_hash(ini.path),
         "--source": content_hash(source),
         "--reference": content_hash(*references),

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, scramble
 from rnnsmt.base.progress import warn
 from rnnsmt.bleu.batch import bleu_of_statistics
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 
 Weights = NDArray[np.float64]
 

@@ -22,8 +22,8 @@ from rnnsmt.base.arguments import (
     TimeLimit,
     each,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.io import InputError
 from rnnsmt.base.operations import Values, operation
 from rnnsmt.config.sections import (
     CslmCells,
@@ -145,7 +145,7 @@ def tune(
     from rnnsmt.base.resuming import Stop
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.multi_bleu import read_texts
-    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.formats.ini import MosesIni
     from rnnsmt.search.model import load_model
     from rnnsmt.search.options import options_for
     from rnnsmt.search.source_text import check_sentences
@@ -249,8 +249,8 @@ def optimize(
     """
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.multi_bleu import read_texts
-    from rnnsmt.moses.ini import MosesIni
-    from rnnsmt.moses.nbest import read_lists
+    from rnnsmt.formats.ini import MosesIni
+    from rnnsmt.formats.nbest import read_lists
     from rnnsmt.search.source_text import check_sentences
     from rnnsmt.tuning.nbest_pool import NbestPool, candidate_batch, pool_bleu, start_weights, tunable_features
     from rnnsmt.tuning.optimizers import optimize_weights
@@ -322,9 +322,10 @@ def rerank(
 
     import numpy as np
 
-    from rnnsmt.base.io import read_lines, write_lines, write_report
-    from rnnsmt.moses.ini import MosesIni
-    from rnnsmt.moses.nbest import read_lists
+    from rnnsmt.base.reading import read_lines
+    from rnnsmt.base.writing import write_lines, write_report
+    from rnnsmt.formats.ini import MosesIni
+    from rnnsmt.formats.nbest import read_lists
 
     inis, inputs, lists_of_tasks = each(ini), each(input), each(nbest)
     tasks = list(product(inis, inputs))

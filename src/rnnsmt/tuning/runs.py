@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.options import option
 from rnnsmt.base.resuming import CheckpointDirectory
+from rnnsmt.base.writing import write_json
 from rnnsmt.bleu.batch import NumberedTexts
-from rnnsmt.moses.ini import UNKNOWN_WORDS, MosesIni
+from rnnsmt.formats.ini import UNKNOWN_WORDS, MosesIni
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.translation_options import look_up

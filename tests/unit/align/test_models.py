@@ -17,10 +17,10 @@ from rnnsmt.align.hmm import forward_backward, path_score, transitions, viterbi
 from rnnsmt.align.lexicon import FLOOR, build_lexicon, digamma, find, relative_frequencies
 from rnnsmt.align.model4 import Tables, distortion_row
 from rnnsmt.align.neighbours import MAX_FERTILITY, best_neighbour, neighbour_counts, neighbour_gains, null_score
-from rnnsmt.align.pharaoh import Links, to_lists
 from rnnsmt.align.training import ALIGNERS, align, train
 from rnnsmt.align.word_classes import word_classes
 from rnnsmt.base.kernels.numbers import ONE
+from rnnsmt.formats.pharaoh import Links, to_lists
 
 
 def bitext_of(directory, source: list[str], target: list[str]) -> Bitext:

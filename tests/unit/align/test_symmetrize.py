@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rnnsmt
-from rnnsmt.align.pharaoh import from_lists, to_lists
 from rnnsmt.align.symmetrization import symmetrize_links
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import described
-from rnnsmt.base.io import InputError
 from rnnsmt.cli import main
 from rnnsmt.config.sections import Symmetrization
+from rnnsmt.formats.pharaoh import from_lists, to_lists
 
 HEURISTICS = get_args(described(Symmetrization)[0])
 

@@ -15,7 +15,7 @@ import pytest
 import rnnsmt
 from rnnsmt.align import bitext, training
 from rnnsmt.align import direction as direction_module
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 from rnnsmt.cli import main
 from rnnsmt.config.sections import Aligner

@@ -9,7 +9,7 @@ import pytest
 import rnnsmt
 from rnnsmt.analysis.curves import groups_by, mean_ranks
 from rnnsmt.analysis.representations import principal_components, read_groups, vectors_of
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 
 SOURCE = ["a", "a b", "a b c", "a b c d"]

@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 
 import rnnsmt
 from rnnsmt.analysis.phrase_pairs import LongPhrase, choose, long_phrases
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 
 TABLE = """a b c ||| x ||| 1 1 .5 1 ||| ||| 1 9 1 |||

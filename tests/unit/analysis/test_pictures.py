@@ -12,7 +12,7 @@ import pytest
 import rnnsmt
 from rnnsmt.analysis.curves import HELD_OUT, perplexity, points
 from rnnsmt.analysis.phrase_pairs import draw_sample
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 
 RNN = {

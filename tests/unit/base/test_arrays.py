@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.base.arrays import growing_array, read_array
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 
 
 @pytest.mark.parametrize("size", [0, 1, 1000])

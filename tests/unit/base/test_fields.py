@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import pytest
 
-from rnnsmt.base.fields import Field, Setting, add_fields, add_option, checked
+from rnnsmt.base.fields import Field, Setting, add_option, checked, fields_of
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class Example:
 @pytest.fixture
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="test")
-    add_fields(parser, Example, "size", "rate", "kind", "limits", "other")
+    for name, setting in fields_of(Example).items():
+        add_option(parser, name, setting)
     return parser
 
 

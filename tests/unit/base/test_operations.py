@@ -24,9 +24,10 @@ from rnnsmt.base.arguments import (
     Texts,
     Threads,
 )
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field, Setting
-from rnnsmt.base.io import InputError, read_lines
 from rnnsmt.base.operations import CommandParser, Printed, Written, operation, operations_of
+from rnnsmt.base.reading import read_lines
 from rnnsmt.stages import PACKAGES, operations
 
 
@@ -339,7 +340,7 @@ def test_every_argument_has_one_meaning(package: str) -> None:
 @pytest.mark.parametrize("package", [package for package in PACKAGES if operations(package)])
 def test_operations_import_nothing_heavy(package: str) -> None:
     code = (
-        f"import sys, rnnsmt.stages; rnnsmt.stages.stages({package!r}); "
+        f"import sys, rnnsmt.stages; rnnsmt.stages.operations({package!r}); "
         "heavy = {'numpy', 'numba', 'torch', 'pandas', 'duckdb', 'pydantic', 'kenlm'} & set(sys.modules); "
         "assert not heavy, heavy"
     )

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from scipy import stats
 
-from rnnsmt.base.io import read_lines
+from rnnsmt.base.reading import read_lines
 from rnnsmt.evaluation.scores import Score, write_score
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -102,7 +102,7 @@ def test_batch_takes_sentences_without_candidates():
 
 
 def test_moses_output_of_real_text_equal_to_sacrebleu(moses_fixture, multi30k_tok):
-    from rnnsmt.base.io import read_lines
+    from rnnsmt.base.reading import read_lines
 
     hypotheses = list(read_lines(moses_fixture / "search" / "moses.cube.1best"))
     references = list(read_lines(multi30k_tok / "test_2016_flickr.fr.xz"))[: len(hypotheses)]

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+import rnnsmt
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
-from rnnsmt.config.corpora import FEW_LINES
-from rnnsmt.corpus import commands
+from rnnsmt.corpus.inputs import corpus_entry
 from rnnsmt.corpus.raw_text import LINE_BYTES
+from rnnsmt.plan.corpora import FEW_LINES
 
 from .sentences import WORDS
 
@@ -63,7 +65,7 @@ def test_too_long_lines_and_small_sets_are_reported(corpora: Path, capsys: pytes
     train, dev, _ = check(corpora, capsys)
     assert f"1 of 1,500 lines (0.1 %) have more than {LINE_BYTES:,} bytes" in train["warnings"]
     assert "99 lines are too few for reliable scores" in dev["warnings"]
-    assert f"a line of more than {LINE_BYTES:,} bytes" in " ".join((commands.split.__doc__ or "").split())
+    assert f"a line of more than {LINE_BYTES:,} bytes" in " ".join((rnnsmt.corpus.split.__doc__ or "").split())
 
 
 def test_swapped_sides_and_another_language(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,7 +79,7 @@ def test_swapped_sides_and_another_language(corpora: Path, capsys: pytest.Captur
 
 
 def test_languages_are_those_of_the_file_names(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The languages are taken from the file names if all corpora agree. An entry without `=` is refused."""
+    """The languages are taken from the file names if all corpora agree."""
     for number, (lang, other) in enumerate((("fr", "en"), ("en", "fr"))):
         entries = [f"train=bitext={corpora}/train.{lang}={corpora}/train.{other}"]
         assert main(["corpus", "check", "--json", "--corpus", *entries]) == 0, number
@@ -86,8 +88,6 @@ def test_languages_are_those_of_the_file_names(corpora: Path, capsys: pytest.Cap
     entries = [f"train=bitext={corpora}/train.fr-CA={corpora}/train.en"]
     assert main(["corpus", "check", "--json", "--corpus", *entries]) == 0
     assert not json.loads(capsys.readouterr().out)[0]["warnings"]
-    assert main(["corpus", "check", "--corpus", str(corpora / "train.en")]) == 2
-    assert "must be NAME=ROLE=SOURCE=TARGET" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -244,15 +244,14 @@ def test_a_table_with_identifiers(corpora: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--corpus", "a=train=b=c"], "--corpus a=train=b=c: must be NAME=ROLE=SOURCE=TARGET"),
-        (["--corpus", "a=mono=b=c"], "--corpus a=mono=b=c: must be"),
+        ([], "either --config or --corpus is required"),
         (["--config", "none.yaml"], "none.yaml: no such file"),
         (["--config", "list.yaml"], "list.yaml: contains no list of corpora"),
         (["--config", "entry.yaml"], "entry.yaml: corpora must be a list of entries with name, role and files"),
         (["--config", "entry.yaml"], "corpora[0]: must be a map (key: value), not 1; corpora[1].role missing"),
         (["--config", "held-out.yaml"], "held-out.yaml: corpora[1].held_out.corpus: no corpus b"),
         (["--config", "broken.yaml"], "broken.yaml: not valid YAML"),
-        (["--corpus", "a=dev=b=c", "--source-lang", "english"], "source language: english is not a language code"),
+        (["--config", "code.yaml"], "source language: english is not a language code"),
     ],
 )
 def test_refusals(tmp_path, monkeypatch, capsys, options, message) -> None:
@@ -263,6 +262,7 @@ def test_refusals(tmp_path, monkeypatch, capsys, options, message) -> None:
         "corpora: [{name: a, role: bitext, file: a}, {name: t, role: test, held_out: {corpus: b, lines: [1]}}]"
     )
     Path("broken.yaml").write_text("corpora: [\n")
+    Path("code.yaml").write_text("languages: {source: english}\ncorpora: [{name: x, role: mono, target: x}]\n")
     assert main(["corpus", "check", *options]) == 2
     assert message in capsys.readouterr().err
 
@@ -336,16 +336,21 @@ def test_known_sentences(
     ]
 
 
-@pytest.mark.parametrize(
-    ("sets", "message"),
-    [
-        (["test.en"], "--set test.en: must be NAME=FILE"),
-        (["a=dev.en", "a=test.en"], "--set a=test.en: there are two sets named a"),
-        (["a=none.en"], "none.en: no such file"),
-    ],
-)
-def test_sets_that_are_refused(corpora: Path, monkeypatch, capsys, sets: list[str], message: str) -> None:
-    monkeypatch.chdir(corpora)
-    assert main(["corpus", "overlap", "--training", "train.en", "--set", *sets, "--output", "overlap.json"]) == 2
-    assert message in capsys.readouterr().err
-    assert not Path("overlap.json").exists()
+@pytest.mark.parametrize("text", ["train.en", "a=train=b=c", "a=mono=b=c", "a=dev"])
+def test_entries_that_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="must be NAME=ROLE=SOURCE=TARGET or NAME=ROLE=FILE"):
+        corpus_entry(text)
+
+
+def test_entries_of_a_configuration_as_values(corpora: Path) -> None:
+    """In Python, the corpora are entries of a configuration, and problems are values, not an exit status."""
+    sides = {"source": "train.en", "target": "train.fr"}
+    entries = [{"name": "train", "role": "bitext", **sides}, {"name": "dev", "role": "dev", **sides}]
+    report = rnnsmt.corpus.check(entries, data_dir=corpora)
+    assert [(one.name, one.role, one.figures["lines"]) for one in report.findings] == [
+        ("train", "bitext", 1500), ("dev", "dev", 1500),
+    ]  # fmt: skip
+    assert report.findings[1].figures["source_in_training"] == 1500
+    assert report[-1].endswith("problems found")
+    with pytest.raises(InputError, match="corpus: corpora must be a list of entries with name, role and files"):
+        rnnsmt.corpus.check([{"name": "train"}])

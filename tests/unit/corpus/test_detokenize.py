@@ -90,10 +90,3 @@ def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: 
     assert message in capsys.readouterr().err
     assert not out.exists()
     assert not list(tmp_path.glob(".tmp*"))
-
-
-def test_a_code_of_three_letters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a").write_text("un mot\n")
-    options = ["--input", str(tmp_path / "a"), "--output", str(tmp_path / "b"), "--lang", "fra"]
-    assert main(["corpus", "detokenize", *options]) == 2
-    assert "--lang fra is a three-letter code; did you mean fr" in capsys.readouterr().err

@@ -17,7 +17,9 @@ import pytest
 
 from rnnsmt.base.parallel import map_chunks
 from rnnsmt.cli import main
+from rnnsmt.config.sections import Preprocessing
 from rnnsmt.corpus.preparation import MAX_SEGMENT
+from rnnsmt.corpus.raw_text import Cleaner
 from rnnsmt.corpus.tokenizer import tokenizer_version
 from rnnsmt.search.source_text import MAX_WORDS
 
@@ -268,6 +270,19 @@ def test_no_line_of_any_output_holds_what_would_break_it(work: Workplace) -> Non
     assert "|||" not in work.source[0]
 
 
+@pytest.mark.parametrize("keep_all", [(), ("--keep-all",)])
+def test_layout_of_pages_makes_no_other_words(work: Workplace, keep_all: tuple[str, ...]) -> None:
+    odd = "\u200fThe\ufeff of\u00ad\ufb01ce \u202aof\u202c the\u200b \ufb04\u2060y."
+    assert work.pair(f"{odd}\nThe office of the ffly.\n", "\ufb05a\n\u0645\u06cc\u200c\u062e\n", *keep_all) == 0
+    assert work.source == ["The office of the ffly ."] * 2
+    assert work.target == ["sta", "\u0645\u06cc\u200c\u062e"]
+    assert work.repaired() == {"invisible character or ligature": [1]}
+
+
+def test_zero_width_spaces_between_words_stay() -> None:
+    assert Cleaner("km", Preprocessing(), True)("ភាសា\u200bខ្មែរ\u00ad".encode(), set()) == "ភាសា \u200b ខ្មែរ"
+
+
 def test_length_options(work: Workplace) -> None:
     assert work.pair("a\na b\na b c\na b\n", "a b\na b\na b\na b c\n", "--max-length", "2") == 0
     assert work.source == ["a", "a b"]
@@ -354,7 +369,6 @@ REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
     ("sgm not closed", {"s.sgm": b"<seg>a</seg>\n<seg>b\n<seg>c</seg>", "t": b"b\n"}, [], "line 2"),
     ("sgm end missing", {"s.sgm": b"<seg>a</seg>\n<seg>b\n", "t": b"b\n"}, [], "line 2"),
     ("sgm truncated gz", {"s.sgm.gz": gzip.compress(SGM.encode())[:60], "t": b"b\n"}, [], "damaged"),
-    ("three letters", {"s": b"a\n", "t": b"a\n"}, ["--source-lang", "eng"], "did you mean en (ISO 639-1)?"),
     (
         "UTF-16 without a byte order mark",
         {"s": "some text\n".encode("utf-16-le") * 99, "t": b"a\n"},
@@ -371,7 +385,6 @@ REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
     ("PDF", {"s": b"%PDF-1.4\na\n", "t": b"a\n"}, [], "s: is a PDF document; save its text in a text file"),
     ("twice", {"s.gz": gzip.compress(bz2.compress(b"a\n")), "t": b"a\n"}, [], "s.gz: its content is compressed"),
     ("several sides", {"s.xml": SIDES, "t": b"a\n"}, [], "s.xml: contains source and references in one file"),
-    ("language", {"s": b"a\n", "t": b"a\n"}, ["--source-lang", "english"], "--source-lang english"),
 ]
 
 
@@ -486,7 +499,7 @@ def test_languages_without_rules_are_reported(work: Workplace, capsys: pytest.Ca
 def test_an_endless_test_line_is_refused(
     work: Workplace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rnnsmt.base.io.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("rnnsmt.base.reading.MAX_LINE_BYTES", 1000)
     assert work.pair(b"x" * 2000, b"y\n", "--keep-all") == 2
     assert "s.en, line 1: longer than 1000 bytes" in capsys.readouterr().err
     assert work.nothing_written("s.en", "t.fr")

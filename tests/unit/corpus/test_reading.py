@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsmt.base import io
-from rnnsmt.base.io import InputError, read_bounded_lines
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import read_bounded_lines, read_byte_lines, read_line_blocks
 from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.raw_text import read_segments
 
@@ -158,7 +158,7 @@ def test_one_file_with_several_sides_is_refused(tmp_path: Path, side: bytes) -> 
 def test_a_small_file_does_not_unpack_to_a_huge_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:
-    monkeypatch.setattr(io, "ALWAYS_UNPACKED", 1 << 20)
+    monkeypatch.setattr("rnnsmt.base.opening.ALWAYS_UNPACKED", 1 << 20)
     line = b"a ||| b ||| 1 1 1 1 ||| 0-0\n"
     for content, is_refused in (
         (line * 200_000, True),
@@ -166,7 +166,7 @@ def test_a_small_file_does_not_unpack_to_a_huge_one(
         (random.Random(1).randbytes(1 << 21), False),
     ):
         (tmp_path / "t").write_bytes(pack(content))
-        for read in (io.read_line_blocks, io.read_byte_lines, read_segments):
+        for read in (read_line_blocks, read_byte_lines, read_segments):
             if is_refused:
                 with pytest.raises(InputError, match="t: expands to more than 100 times its size; if this is intended"):
                     list(read(tmp_path / "t"))

@@ -187,7 +187,6 @@ def test_swapped_sides(tmp_path: Path, capsys: pytest.CaptureFixture[str], monke
             ["--dev", "5000"],
             "pairs can be dev or test pairs (both sentences occur once and have 3 to 80 words), but 5,040 are",
         ),
-        (["--similarity", "0"], "--similarity 0.0: must be a number greater than 0 and at most 1"),
         (["--bitext", "x"], "--source and --target, or --bitext, is required"),
         (["--source", "x", "--bitext", "x", "y"], "--source and --target, or --bitext, is required"),
         (["--target-lang", "en"], "source and target have the same language, en"),

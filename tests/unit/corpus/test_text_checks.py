@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.base.io import InputError, read_lines
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import read_lines
 from rnnsmt.cli import main
 from rnnsmt.corpus.bitext_files import RawCorpus
 from rnnsmt.corpus.sample import _identifier, content_warnings, refuse_columns
@@ -77,7 +78,7 @@ def test_without_py3langid(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
     monkeypatch.setattr("rnnsmt.corpus.sample._identifier", _identifier.__wrapped__)
     assert warned(["en"], GERMAN) == []
-    monkeypatch.setattr("rnnsmt.corpus.commands.find_spec", lambda _: None)
+    monkeypatch.setattr("rnnsmt.corpus.findings.find_spec", lambda _: None)
     (tmp_path / "a.en").write_text("".join(f"{line} {number}\n" for number, line in enumerate(GERMAN)))
     assert main(["corpus", "check", "--corpus", f"a=mono={tmp_path}/a.en", "--target-lang", "en"]) == 0
     assert "the languages are not checked, because py3langid is not installed" in capsys.readouterr().err
@@ -107,3 +108,33 @@ def test_a_stage_prints_the_warnings(tmp_path, capsys):
     outputs = [f"--output-source={tmp_path}/o.en", f"--output-target={tmp_path}/o.fr", f"--report={tmp_path}/r"]
     assert main(["corpus", "prepare", f"--source={text}", f"--target={other}", *outputs, "--keep-all"]) == 0
     assert f"warning: {text}: looks like de, but the language of this side is en" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "found", "tokens_may"),
+    [
+        (lambda line: line.replace("er", "e@@ r"), "@@", True),
+        (lambda line: " ".join(f"▁{word}" for word in line.split()), "▁", True),
+        (lambda line: line.replace(" .", " ￭."), "￭", True),
+        (lambda line: line.replace(" .", " &quot; &#46;"), "&quot;", True),
+        (lambda line: line.replace("ü", "&uuml;") + " AT&amp;T", "&quot;", True),
+        (lambda line: " ".join(f"{word}|X" for word in line.split()), "word|tag", False),
+        (lambda line: f">>deu<< {line}", ">>fra<<", False),
+        (lambda line: f"<s> {line} </s>", "tags", False),
+        (lambda line: f"00:00:02,000 --> 00:00:05,400 {line}", "subtitles", False),
+        (lambda line: line.replace(" .", "-"), "hyphen", False),
+        (lambda line: f"{line} é€".encode().decode("cp1252"), "Ã©", False),
+        (lambda line: f"{line} à".encode().decode("latin-1"), "Ã©", False),
+    ],
+)
+def test_traces_of_other_programs(change, found: str, tokens_may: bool) -> None:
+    corpus, lines = RawCorpus(("a",), ("de",)), [change(line) for line in GERMAN]
+    (warning,) = content_warnings(corpus, [lines])
+    assert warning.startswith("a: ") and found in warning
+    assert [*content_warnings(corpus, [lines], tokenize=False)] == ([] if tokens_may else [warning])
+    assert not [*content_warnings(corpus, [[*GERMAN * 20, *lines]])]  # a few lines
+
+
+def test_text_without_language() -> None:
+    lines = [" ".join(str((7919 * k + 104729 * n) % 32000) for k in range(8)) for n in range(400)]
+    assert "not text of a language" in next(iter(content_warnings(RawCorpus(("a",), ("de",)), [lines])))

@@ -116,7 +116,7 @@ def test_a_malicious_archive(tmp_path, capsys):
 
 def test_an_archive_that_unpacks_to_too_much(tmp_path, monkeypatch, capsys):
     """An archive that expands to more than 100 times its size is refused, whether in a file or in a header."""
-    monkeypatch.setattr("rnnsmt.base.io.ALWAYS_UNPACKED", 1 << 20)
+    monkeypatch.setattr("rnnsmt.base.opening.ALWAYS_UNPACKED", 1 << 20)
     for name, zeros, said in (
         ("file", {}, "expands to more than 100 times its size"),
         ("header", {"comment": "0" * (1 << 23)}, "the attributes of a member are too long"),

@@ -14,15 +14,15 @@ torch = pytest.importorskip("torch")
 from safetensors.torch import save_file  # noqa: E402
 
 import rnnsmt  # noqa: E402
-from rnnsmt.base.io import InputError  # noqa: E402
+from rnnsmt.base.errors import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.model import FORMAT, load_model  # noqa: E402
 from rnnsmt.cslm.ngram_scorer import CUDA_ROWS, ROWS, CudaEngine, NGramScorer  # noqa: E402
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
 from rnnsmt.cslm.text import sentence_ngrams  # noqa: E402
 from rnnsmt.cslm.text_scores import event_scores, ngram_scores, sentence_scores  # noqa: E402
+from rnnsmt.formats.ini import CSLM_UNKNOWN  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
-from rnnsmt.moses.ini import CSLM_UNKNOWN  # noqa: E402
 from rnnsmt.networks.data import UNK, Vocabulary  # noqa: E402
 from rnnsmt.networks.feed_forward import FeedForwardLM, TrainedNetwork, save_model  # noqa: E402
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.bleu.batch import corpus_statistics
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.cli import main
 from rnnsmt.evaluation.comparison import Comparison, band, by_group, exchanged_pairs, pair_counts, write_comparison
-from rnnsmt.moses.ini import MosesIni
-from rnnsmt.moses.nbest import phrase_pairs, read_details
+from rnnsmt.formats.ini import MosesIni
+from rnnsmt.formats.nbest import phrase_pairs, read_details
 from rnnsmt.search.decoder import decode, features_of_derivations
 from rnnsmt.search.model import load_model
 

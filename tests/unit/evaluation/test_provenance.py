@@ -9,7 +9,7 @@ import pytest
 
 from rnnsmt.cli import main
 from rnnsmt.evaluation.scores import write_score
-from rnnsmt.moses.default_ini import default_ini
+from rnnsmt.formats.default_ini import default_ini
 from tests.unit.evaluation.test_table import command, score, table
 
 

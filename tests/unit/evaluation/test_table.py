@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import rnnsmt
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.bleu.batch import corpus_bleu, corpus_statistics
 from rnnsmt.cli import main
 from rnnsmt.config.features import label

@@ -10,7 +10,7 @@ from pathlib import Path
 import kenlm
 import pytest
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.lm.arpa import read_arpa
 from rnnsmt.lm.automaton import LN10, build_automaton, load_automaton
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from rnnsmt.base.io import InputError, read_lines
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import read_lines
 from rnnsmt.lm.columns import Workspace
 from rnnsmt.lm.counts import count_ngrams
 from rnnsmt.lm.estimation import FALLBACK, estimate, estimate_discounts, run_lmplz, smooth

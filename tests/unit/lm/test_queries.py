@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 from rnnsmt.lm.automaton import LN10, load_automaton
 from rnnsmt.lm.queries import load_kenlm, measure

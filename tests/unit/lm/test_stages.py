@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rnnsmt
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 from rnnsmt.lm.text import LmVocabulary, frequent_words, read_blocks
 

@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.base.io import InputError, read_json
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import read_json
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
+from rnnsmt.formats.nbest import read_details
 from rnnsmt.moses.installation import Installation, Needs, failure_reason, run, try_decoder
-from rnnsmt.moses.nbest import read_details
 from tests.fake_moses import install
 
 from ..search.twin import tiny_model

@@ -145,7 +145,7 @@ def trained(line: str, name: str, output: str) -> str:
 def run(use: str) -> int:
     """Run the command of ``USES``; return its exit status. The output is the file O1."""
     if use == "rnn system":
-        from rnnsmt.base.io import InputError
+        from rnnsmt.base.errors import InputError
         from rnnsmt.translation.system import System
 
         try:

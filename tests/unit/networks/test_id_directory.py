@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.base.io import InputError, write_json
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.writing import write_json
 from rnnsmt.networks.data import UNK, IdDirectory, IdFormat, Vocabulary, write_id_directory
 
 from ..resident import reads_smaps, resident_kilobytes

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.base.io import InputError  # noqa: E402
+from rnnsmt.base.errors import InputError  # noqa: E402
 from rnnsmt.cslm import model as cslm  # noqa: E402
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
 from rnnsmt.networks import feed_forward  # noqa: E402

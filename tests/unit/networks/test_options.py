@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import fields_of
-from rnnsmt.base.io import InputError
 from rnnsmt.base.options import option
 from rnnsmt.cli import main
 from rnnsmt.cslm.settings import PRESETS as CSLM

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.networks.data import NULL, Vocabulary
 from rnnsmt.nnjm.examples import Examples, prepare_examples
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 from tests.unit.phrases.phrases_twin import parse_line, phrase_line
 from tests.unit.phrases.test_table import column, entries, table_entries
 from tests.unit.search.twin import parse_segmentation, path_of, tiny_model

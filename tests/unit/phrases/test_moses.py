@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.base.io import read_byte_lines
+from rnnsmt.base.reading import read_byte_lines
 from rnnsmt.cli import main
 
 

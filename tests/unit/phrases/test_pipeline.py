@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import rnnsmt
-from rnnsmt.base.io import InputError, read_lines
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.numbers import put_number
+from rnnsmt.base.reading import read_lines
 from rnnsmt.cli import main
 from rnnsmt.phrases.extract_file import connect
 from rnnsmt.phrases.extraction import extract_phrases

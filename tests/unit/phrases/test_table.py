@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.base.kernels.table_lines import TARGET
 from rnnsmt.cli import main
 from rnnsmt.evaluation.comparison import pair_counts
+from rnnsmt.formats.phrase_table import PhraseEntry, read_phrase_lines, single_spaced
 from rnnsmt.phrases.augmentation import augment_table
 from rnnsmt.phrases.filtering import filter_tables, input_phrases, keep_lines
-from rnnsmt.phrases.table import PhraseEntry, read_phrase_lines, single_spaced
 from rnnsmt.rnn.pairs import Pairs, prepare_pairs
 from rnnsmt.search.phrase_pairs import load_phrase_table, load_reordering_table
 

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 import rnnsmt
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
-from rnnsmt.config.pipeline import pipeline_directory
-from rnnsmt.config.validation import checked_config
+from rnnsmt.plan.pipeline import pipeline_directory
+from rnnsmt.plan.validation import checked_config
 from rnnsmt.project import setup
 
 DEFAULTS = yaml.safe_load((pipeline_directory() / "config.yaml").read_text())

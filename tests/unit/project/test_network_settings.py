@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rnnsmt.config.validation import checked_config, plain_config
+from rnnsmt.plan.validation import checked_config, plain_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.project.settings_table import json_schema, table_lines
 

@@ -12,12 +12,12 @@ import yaml
 
 import rnnsmt
 from rnnsmt import base
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
-from rnnsmt.config.paths import Texts
-from rnnsmt.config.pipeline import pipeline_directory
-from rnnsmt.config.systems import Systems
-from rnnsmt.config.validation import checked_config
+from rnnsmt.plan.paths import Texts
+from rnnsmt.plan.pipeline import pipeline_directory
+from rnnsmt.plan.systems import Systems
+from rnnsmt.plan.validation import checked_config
 from rnnsmt.project.printed_table import MOST_ROWS, planned, printed_table
 from rnnsmt.project.running import command_line
 

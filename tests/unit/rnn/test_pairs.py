@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 from rnnsmt.networks.data import class_counts
 from rnnsmt.phrases import table as phrase_table
@@ -74,7 +74,7 @@ def test_blocks_do_not_matter(tmp_path, monkeypatch):
 
 
 def _blocks(path, size):
-    from rnnsmt.base.io import read_line_blocks
+    from rnnsmt.base.reading import read_line_blocks
 
     return read_line_blocks(path, size)
 

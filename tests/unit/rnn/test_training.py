@@ -20,7 +20,7 @@ from safetensors import safe_open  # noqa: E402
 from safetensors.torch import save_file  # noqa: E402
 
 from rnnsmt.base import resuming  # noqa: E402
-from rnnsmt.base.io import InputError  # noqa: E402
+from rnnsmt.base.errors import InputError  # noqa: E402
 from rnnsmt.base.resuming import Stop  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 from rnnsmt.search import binary
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.model import load_model, model_texts, read_tables
@@ -246,7 +246,7 @@ def test_wrong_text_files_leave_nothing(directory: Path, capsys: pytest.CaptureF
 PROCESS = """
 import sys
 from pathlib import Path
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.model import load_model
 from rnnsmt.search.options import SearchOptions

@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rnnsmt
-from rnnsmt.base.io import InputError, read_lines, write_lines
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import read_lines
+from rnnsmt.base.writing import write_lines
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import same_models
-from rnnsmt.moses.nbest import segmentation
+from rnnsmt.formats.ini import same_models
+from rnnsmt.formats.nbest import segmentation
 from rnnsmt.search import decoder
 from rnnsmt.search.phrase_pairs import load_phrase_table, load_reordering_table
 

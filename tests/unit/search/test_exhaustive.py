@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 from rnnsmt.search.decoder import decode, translations
 from rnnsmt.search.kernels import stack as kernels
 from rnnsmt.search.kernels.records import Work

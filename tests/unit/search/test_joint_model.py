@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.moses.ini import Feature, MosesIni
+from rnnsmt.formats.ini import Feature, MosesIni
 from rnnsmt.search import binary, neural
 from rnnsmt.search.decoder import decode, features_of_derivations, translations
 from rnnsmt.search.model import SearchModel, load_model, model_texts, read_tables

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.kernels.lattice import new_lattice, phrase_hashes, string_key
 from rnnsmt.search.kernels.records import Derivations

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.base.io import InputError
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.base.errors import InputError
+from rnnsmt.formats.ini import MosesIni
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.kernels.records import Derivations
 from rnnsmt.search.model import SearchModel, load_model

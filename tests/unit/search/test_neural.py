@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import Feature, MosesIni
+from rnnsmt.formats.ini import Feature, MosesIni
 from rnnsmt.search import neural
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.kernels.neural_choice import choose_for_neural

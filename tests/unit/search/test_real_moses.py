@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from rnnsmt.base.io import read_lines
+from rnnsmt.base.reading import read_lines
 from rnnsmt.cli import main
-from rnnsmt.moses.default_ini import default_ini
-from rnnsmt.moses.ini import MosesIni
-from rnnsmt.moses.nbest import read_nbest
+from rnnsmt.formats.default_ini import default_ini
+from rnnsmt.formats.ini import MosesIni
+from rnnsmt.formats.nbest import read_nbest
 
 from .twin import tiny_model
 

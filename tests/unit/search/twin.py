@@ -11,9 +11,9 @@ from pathlib import Path
 
 import kenlm
 
-from rnnsmt.base.io import InputError
-from rnnsmt.moses.default_ini import default_ini
-from rnnsmt.moses.ini import Feature
+from rnnsmt.base.errors import InputError
+from rnnsmt.formats.default_ini import default_ini
+from rnnsmt.formats.ini import Feature
 
 LN10 = math.log(10.0)
 SOURCE, TARGET = ["a", "b", "c", "d"], ["u", "v", "w", "x"]

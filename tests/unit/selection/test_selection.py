@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rnnsmt
-from rnnsmt.base.io import InputError, read_lines
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import read_lines
 from rnnsmt.cli import main
 from rnnsmt.lm.queries import LOG2_10, load_kenlm, measure
 from rnnsmt.selection import ORDER, PoolFiles

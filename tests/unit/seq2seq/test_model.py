@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rnnsmt.base.io import InputError  # noqa: E402
+from rnnsmt.base.errors import InputError  # noqa: E402
 from rnnsmt.networks.data import UNK, Vocabulary  # noqa: E402
 from rnnsmt.networks.devices import set_up_device  # noqa: E402
 from rnnsmt.networks.draws import ClassSampler, Draws  # noqa: E402

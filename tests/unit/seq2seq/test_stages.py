@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import rnnsmt  # noqa: E402
-from rnnsmt.base.io import InputError  # noqa: E402
+from rnnsmt.base.errors import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402

@@ -3,7 +3,7 @@
 import pytest
 
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 from rnnsmt.translation.system import System
 
 from ..search.twin import tiny_model

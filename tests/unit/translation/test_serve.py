@@ -155,6 +155,25 @@ def test_strange_text_is_translated(client, text):
     assert len(answer.json()["translations"]) == 1
 
 
+@pytest.mark.parametrize("more", [{}, {"alternatives": 2}])
+def test_times_of_subtitles_are_not_translated(client, system, more):
+    times = [
+        "00:00:02,000 --> 00:00:11,400",
+        "00:02.000 --> 00:11.400 align:start",
+        "[00:00:02.000 --> 00:00:03.000]  ",
+    ]
+    texts = [times[0] + "\r\n" + times[1] + "\na b", times[2] + "a b", "a 00:00:02,000 --> 00:00:11,400 b"]
+    answer = client.post("/translate", json={"q": texts, "source": "en", "target": "fr", **more}).json()
+    plain = system.translate("a b")
+    assert answer["translatedText"][:2] == [f"{times[0]}\r\n{times[1]}\n{plain}", times[2] + plain]
+    assert len(answer["translatedText"][2].split("\n")) == 1
+    for one in answer.get("alternatives", [[], []])[:2]:
+        assert all("-->" in text for text in one)
+    asked = {"text": times[0], "explain": True}
+    assert client.post("/translate", json=asked).json()["translations"][0]["translation"] == times[0]
+    assert system.translate(times[0] + "\r") == times[0]
+
+
 def test_pages_of_others_do_not_reach_it(client, system):
     def status(**headers: str) -> int:
         return client.post("/translate", json={"text": "a"}, headers=headers).status_code

@@ -29,12 +29,14 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import rnnsmt
-from rnnsmt.base.io import InputError, sha256
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import sha256
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import NEURAL_MODELS
-from rnnsmt.translation import archives, commands
+from rnnsmt.formats.ini import NEURAL_MODELS
+from rnnsmt.translation import archives
 from rnnsmt.translation.archives import CACHE, system_directory
 from rnnsmt.translation.description import Description
+from rnnsmt.translation.lines import BLOCK, waiting_lines
 from rnnsmt.translation.system import System
 
 from ..search.twin import SOURCE, TARGET, tiny_model
@@ -49,7 +51,7 @@ def system(tmp_path: Path) -> Path:
     (tmp_path / "true").write_text("a (9/9)\nb (9/9)\nc (9/9)\nd (9/9)\n")
     directory = tmp_path / "run1"
     directory.mkdir()
-    from rnnsmt.moses.ini import MosesIni
+    from rnnsmt.formats.ini import MosesIni
 
     MosesIni.read(tmp_path / "model/moses.ini").write(directory / "moses.ini")
     assert main([*described(directory), "--truecaser", str(tmp_path / "true")]) == 0
@@ -119,6 +121,36 @@ def test_the_command_takes_files_and_pipes(system, tmp_path, monkeypatch, capsys
     assert capsysbinary.readouterr().out.decode() == "".join(f"{line}\n" for line in expected)
 
 
+def test_both_doors_give_the_same(system, tmp_path):
+    """Functions and commands write equal bytes; from Python, texts are lists and lines are returned."""
+    (tmp_path / "in").write_text("\n".join([*RAW, "a b c d a b"]) + "\n")
+    loaded = rnnsmt.load(system)
+    for options, words in (({}, []), ({"nbest": 2}, ["--nbest", "2"]), ({"explain": True}, ["--explain"])):
+        files = ["--input", f"{tmp_path}/in", "--output", f"{tmp_path}/out"]
+        assert main(["translate", "--system", str(system), *files, *words]) == 0
+        lines = rnnsmt.translation.translate(system, [*RAW, "a b c d a b"], **options)
+        assert "".join(f"{line}\n" for line in lines) == (tmp_path / "out").read_text()
+        assert lines.figures["segments"] == 5
+        assert rnnsmt.translation.translate(system, tmp_path / "in", tmp_path / "again", **options) == lines
+        assert (tmp_path / "again").read_bytes() == (tmp_path / "out").read_bytes()
+    assert rnnsmt.translation.translate(system, RAW) == loaded.translate_all(RAW)
+    before = (system / "system.json").read_bytes()
+    languages = {"source_lang": "en", "target_lang": "fr"}
+    [path] = rnnsmt.translation.describe(
+        system, name="tiny", **languages, columns=["rnn"], truecaser=tmp_path / "true", examples=None
+    )
+    assert (path, path.read_bytes()) == (system / "system.json", before)
+    rnnsmt.translation.describe(system, name="tiny", **languages, examples=["one two three four five", "short"])
+    assert rnnsmt.load(system).description.examples == ["one two three four five"]
+    assert main(["pack", "--system", str(system), "--output", f"{tmp_path}/a.tar.gz"]) == 0
+    packed = rnnsmt.translation.pack(system, tmp_path / "b/a.tar.gz")
+    assert packed.path.read_bytes() == (tmp_path / "a.tar.gz").read_bytes()
+    with pytest.raises(InputError, match=r"^explain and nbest cannot be combined"):
+        rnnsmt.translation.translate(system, RAW, explain=True, nbest=2)
+    with pytest.raises(InputError, match=r"^rnn: specify one network, or one for each output_dir, together with voca"):
+        rnnsmt.translation.describe(system, name="tiny", **languages, rnn="x")
+
+
 def pipe(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     """Replace standard input by a pipe with this content."""
     reading, writing = os.pipe()
@@ -129,13 +161,13 @@ def pipe(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
 @pytest.mark.parametrize("end", [b"", b"\n"])
 def test_lines_of_a_pipe_are_answered_as_they_come(monkeypatch, end):
     pipe(monkeypatch, b"\n".join(f"{number}".encode() for number in range(9000)) + end)
-    found = list(commands.waiting_lines())
+    found = list(waiting_lines())
     assert [text for texts in found for text in texts] == [str(number) for number in range(9000)]
-    assert max(sum(map(len, texts)) for texts in found) <= commands.BLOCK
+    assert max(sum(map(len, texts)) for texts in found) <= BLOCK
     pipe(monkeypatch, b"")
-    assert list(commands.waiting_lines()) == []
+    assert list(waiting_lines()) == []
     pipe(monkeypatch, b"\n\na")
-    assert [text for texts in commands.waiting_lines() for text in texts] == ["", "", "a"]
+    assert [text for texts in waiting_lines() for text in texts] == ["", "", "a"]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +176,7 @@ def test_lines_of_a_pipe_are_answered_as_they_come(monkeypatch, end):
 def test_bad_lines_of_a_pipe(monkeypatch, content, said):
     pipe(monkeypatch, content)
     with pytest.raises(InputError, match=said):
-        list(commands.waiting_lines())
+        list(waiting_lines())
 
 
 @pytest.mark.parametrize("how", ["interrupt", "bad input"])

@@ -243,10 +243,10 @@ def test_normalised():
 def test_beats_moses_weights_on_moses_list(moses_fixture, multi30k_tok):
     from itertools import groupby
 
-    from rnnsmt.base.io import read_lines
+    from rnnsmt.base.reading import read_lines
     from rnnsmt.bleu.batch import BatchBleu
-    from rnnsmt.moses.ini import MosesIni
-    from rnnsmt.moses.nbest import read_nbest
+    from rnnsmt.formats.ini import MosesIni
+    from rnnsmt.formats.nbest import read_nbest
 
     names, candidates = read_nbest(moses_fixture / "search" / "moses.cube.nbest100.xz")
     groups = [list(group) for _, group in groupby(candidates, key=lambda candidate: candidate.sentence)]

@@ -10,7 +10,7 @@ import pytest
 from rnnsmt.bleu.batch import corpus_statistics
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 
 from .tiny_model import INI, write_model, write_texts
 

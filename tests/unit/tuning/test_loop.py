@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.resuming import SAVED, Stop
 from rnnsmt.bleu.batch import BatchBleu
 from rnnsmt.bleu.multi_bleu import bleu_of

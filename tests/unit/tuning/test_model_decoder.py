@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.bleu.batch import BatchBleu
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.model import load_model
 from rnnsmt.search.options import SearchOptions

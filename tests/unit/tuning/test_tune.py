@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 import rnnsmt
-from rnnsmt.base.io import InputError, read_lines, write_lines
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.reading import read_lines
 from rnnsmt.base.resuming import SAVED
+from rnnsmt.base.writing import write_lines
 from rnnsmt.cli import main
-from rnnsmt.moses.ini import MosesIni
+from rnnsmt.formats.ini import MosesIni
 from rnnsmt.search import model as model_of_search
 from rnnsmt.tuning import runs
 

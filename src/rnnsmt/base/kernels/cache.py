@@ -24,7 +24,7 @@ import llvmlite.binding  # type: ignore[import-untyped]
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 
 PACKAGE = Path(__file__).parents[2]
 

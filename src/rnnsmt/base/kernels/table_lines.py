@@ -2,9 +2,9 @@
 
 Fields are separated by ``|||``. Blanks (space, tab, carriage return) around a field are not part of it; within a field
 they separate numbers and links. Source and target phrase come first and must not be empty; their words are separated by
-single spaces, as in the blocks of ``rnnsmt.phrases.table.read_table_blocks``. Readers split every line with
+single spaces, as in the blocks of ``rnnsmt.formats.phrase_table.read_table_blocks``. Readers split every line with
 ``split_line`` and check the lines that they use with ``check_phrase_line`` or ``check_reordering_line``.
-``rnnsmt.phrases.table.refuse_line`` explains why a line is rejected.
+``rnnsmt.formats.phrase_table.refuse_line`` explains why a line is rejected.
 """
 
 from typing import Any

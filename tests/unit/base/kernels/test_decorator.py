@@ -12,7 +12,7 @@ import numba
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-from rnnsmt.base.io import InputError
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels import cache, strings
 from rnnsmt.base.kernels.cache import PACKAGE, KernelFiles, kernel_sources
 

@@ -1,0 +1,13 @@
+"""Errors that a user can correct."""
+
+
+class InputError(ValueError):
+    """Invalid input. The message is one sentence that names the file, the line and a remedy; the exit status is 2.
+
+    Functions that read files or check options raise it; docstrings of other functions than operations do not repeat
+    this.
+    """
+
+
+class DamagedError(InputError):
+    """A compressed file is damaged; the cause is the exception of the decompressor."""

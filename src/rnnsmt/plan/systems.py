@@ -1,0 +1,335 @@
+"""The components of the systems of a run: tables, networks, tuning runs.
+
+Systems with the same columns share a phrase table, and systems with the same features share the ini before tuning;
+there is one of each for every training run of the networks. Systems of LSTMs translate alone or rescore the n-best
+lists of a phrase-based system; the CSLM also rescores lists.
+"""
+
+import shlex
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rnnsmt.config.features import BY_NAME, CSLM, CSLM_ON_LISTS, RNN, has_network
+from rnnsmt.config.sections import Config, Cslm, Nnjm
+from rnnsmt.plan.derived import features_of, parts_of_moses
+from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE, RUN
+
+LIMITS = ("pop_limit", "stack")
+"""Limits of the search that all systems and both decoders have."""
+
+NETWORK_LIMIT = "cslm_cells"
+"""Limit of all networks in the search, although it is named after the CSLM."""
+
+PHRASE_SCORES = 4
+"""Scores of a phrase pair in the baseline's table."""
+
+
+def settings_options(settings: Mapping[str, object]) -> str:
+    """Return settings as command-line options: ``--NAME VALUE``."""
+    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in settings.items())
+
+
+def column_options(counts: Iterable[int], files: Iterable[str]) -> str:
+    """Return the options of ``phrases augment``: ``--column`` for every feature, with as many files as it has."""
+    paths = iter(files)
+    return " ".join(f"--column {' '.join(shlex.quote(next(paths)) for _ in range(count))}" for count in counts)
+
+
+def network_file(name: str, network: int | str) -> str:
+    """Return the model of the training run of a network with this number."""
+    return f"results/{name}/network{network}/model.safetensors"
+
+
+class Systems:
+    """The systems of a configuration and their components.
+
+    Attributes:
+        runs, trainings: 1-based numbers of the tuning runs, and of the training runs of a network.
+        phrase_based: systems with a table and a search.
+        rescored: systems that rescore a phrase-based system, by LSTMs or the CSLM.
+        lstms_alone: systems of LSTMs that translate alone.
+        tuned_on_lists: those of ``rescored`` whose weights are tuned.
+        compared: phrase-based systems of the table.
+        tuned: systems of the table with weights: ``compared`` and those of ``rescored``.
+        columns_used: features of the table that are columns of the phrase table.
+        networks: networks of the features in the table: of columns first, then of the search, then of lists only.
+    """
+
+    def __init__(self, config: Config) -> None:
+        """Read the systems of a checked configuration."""
+        self.config = config
+        self.runs = range(1, config.tuning.runs + 1)
+        self.trainings = range(1, config.networks.seeds + 1)
+        systems = config.systems
+        self.phrase_based = [name for name, system in systems.items() if system.features is not None]
+        self.rescored = [name for name, system in systems.items() if system.rescores is not None]
+        self.lstms_alone = [name for name in systems if name not in (*self.phrase_based, *self.rescored)]
+        self.tuned_on_lists = [name for name in self.rescored if systems[name].weight == "tuned"]
+        self.compared = [name for name in config.compare if name in self.phrase_based]
+        used = {name for system in config.compare for name in self.features(system)}
+        trained = [feature for name, feature in BY_NAME.items() if name in used and feature.network]
+        networks = [feature.network for feature in sorted(trained, key=lambda feature: feature.in_search)]
+        self.columns_used = self.columns(name for name in BY_NAME if name in used)
+        self.tuned = [*self.compared, *(name for name in self.rescored if name in config.compare)]
+        on_lists = [CSLM.network] if any(map(self.has_cslm_on_lists, config.compare)) else []
+        self.networks = list(dict.fromkeys([*networks, *on_lists]))
+
+    # Features and their files.
+
+    def features(self, system: str) -> list[str]:
+        """Return the features of a system, or of the one that it rescores, in the order that names directories."""
+        added = features_of(self.config, system)
+        return [name for name in BY_NAME if name in added]
+
+    def columns(self, features: Iterable[str]) -> list[str]:
+        """Return those features that are columns of the phrase table."""
+        return [name for name in features if not BY_NAME[name].in_search]
+
+    def score_pattern(self, column: str, network: int | str) -> str:
+        """Return the file of the scores of a column, with ``{scatteritem}`` if there are several."""
+        return BY_NAME[column].scores.format(network=network, scatteritem="{scatteritem}")
+
+    def search_models(self, features: Iterable[str], network: int | str) -> list[str]:
+        """Return the models of the networks that the search queries for these features."""
+        used = (BY_NAME[name] for name in features)
+        return [network_file(feature.network, network) for feature in used if feature.in_search]
+
+    # Training runs of the networks.
+
+    def network_of(self, run: int | str) -> int:
+        """Return the number of the training run that a tuning run uses; tuning runs cycle through the training runs."""
+        return (int(run) - 1) % len(self.trainings) + 1
+
+    def network_seed(self, network: int | str) -> int:
+        """Return the random seed of the training runs with this number."""
+        return self.config.seed + int(network) - 1
+
+    def trainings_of(self, system: str) -> list[int]:
+        """Return the number of the training run for every tuning run of a system; 1 if it has no network."""
+        return [self.network_of(run) if has_network(self.features(system)) else 1 for run in self.runs]
+
+    def of_every_training(self, pattern: str, names: Iterable[str] | None = None) -> list[str]:
+        """Return a pattern with {name} and {n} for every network of a run, or for those in ``names``."""
+        return [
+            pattern.format(name=name, n=n)
+            for name in (self.networks if names is None else names)
+            for n in self.trainings
+        ]
+
+    def _of_every_network(self, system: str, path: Callable[[int], str]) -> list[str]:
+        """Return a path for every run of a system; one path if all runs have the same."""
+        paths = [path(network) for network in self.trainings_of(system)]
+        return paths if len(set(paths)) > 1 else paths[:1]
+
+    # Tables and inis.
+
+    def table_directory(self, features: Collection[str], network: int | str) -> str:
+        """Return the directory of the phrase table with these features, below results."""
+        columns = self.columns(features)
+        return f"augmented/{'_'.join(columns)}/network{network if has_network(columns) else 1}" if columns else "model"
+
+    def tables(self, features: Collection[str], network: int | str) -> tuple[str, str]:
+        """Return phrase table and reordering table of an ini, below results."""
+        directory = self.table_directory(features, network)
+        return f"{directory}/{PHRASE_TABLE}", f"model/{REORDERING_TABLE}"
+
+    def model_files(self, system: str) -> list[str]:
+        """Return the tables, networks and ini files of a system before tuning, for every training run."""
+        numbers = dict.fromkeys(self.trainings_of(system))
+        tables = [f"results/{path}" for n in numbers for path in self.tables(self.features(system), n)]
+        return list(dict.fromkeys([*tables, *self.networks_in_search(system), *self.untuned_inis(system)]))
+
+    def filtered_tables(self, system: str, set_name: str) -> list[str]:
+        """Return both tables for every training run of a system, filtered for the dev set (dev) or all sets (all)."""
+        directories = dict.fromkeys(
+            self.table_directory(self.features(system), network) for network in self.trainings_of(system)
+        )
+        return [
+            f"results/{directory}/filtered/{set_name}/{table}"
+            for directory in directories
+            for table in (PHRASE_TABLE, REORDERING_TABLE)
+        ]
+
+    def table_directories(self, system: str, tables: Sequence[str]) -> list[str]:
+        """Return the directories of the filtered tables: one, or one for every run."""
+        directories = [str(Path(table).parent) for table in tables[::2]]
+        trainings = self.trainings_of(system)
+        numbers = list(dict.fromkeys(trainings))
+        return [directories[numbers.index(n)] for n in trainings] if len(directories) > 1 else directories
+
+    def untuned_inis(self, system: str) -> list[str]:
+        """Return the ini of a system before tuning for every run; one, if all runs have the same."""
+        features = self.features(system)
+        if not features:
+            return ["results/model/moses.ini"]
+        return self._of_every_network(system, lambda n: f"results/augmented/{'_'.join(features)}/network{n}/moses.ini")
+
+    def ini_options(self, features: Collection[str], network: int | str) -> str:
+        """Return the options of ``moses write-ini`` for a set of features, with paths relative to results/model."""
+        table, reordering = (
+            path.removeprefix("model/") if path.startswith("model/") else f"../{path}"
+            for path in self.tables(features, network)
+        )
+        columns = self.columns(features)
+        options = [f"--phrase-table {table} --reordering-table {reordering}"]
+        options.append(f"--num-features {PHRASE_SCORES + len(columns)}")
+        if columns:
+            options.append(f"--further-weights {' '.join(str(BY_NAME[name].weight) for name in columns)}")
+        for name in features:
+            feature = BY_NAME[name]
+            if feature.in_search:
+                (model,) = self.search_models([name], network)
+                path = f"../{model.removeprefix('results/')}"
+                options.append(f"--{name} {path}")
+                section: Cslm | Nnjm = getattr(self.config, feature.network)
+                options.append(f"--{name}-unknown {section.unknown}")
+        return " ".join(options)
+
+    def rnn_models(self, system: str) -> list[str]:
+        """Return the RNN Encoder-Decoder of every run of a system that has it."""
+        if RNN.name not in self.features(system):
+            return []
+        return self._of_every_network(system, lambda n: network_file(RNN.network, n))
+
+    # Search and tuning.
+
+    def networks_in_search(self, system: str) -> list[str]:
+        """Return the networks that the search of a system queries, of every training run."""
+        features, trainings = self.features(system), dict.fromkeys(self.trainings_of(system))
+        return [model for n in trainings for model in self.search_models(features, n)]
+
+    def moses_limits(self) -> str:
+        """Return the limits of the search that Moses also has."""
+        return settings_options({name: getattr(self.config.search, name) for name in LIMITS})
+
+    def search_options(self, system: str) -> str:
+        """Return the limits of the search, with that of the networks if it queries any."""
+        has_networks = any(BY_NAME[name].in_search for name in self.features(system))
+        names = [*LIMITS, NETWORK_LIMIT] if has_networks else LIMITS
+        return settings_options({name: getattr(self.config.search, name) for name in names})
+
+    def optimizer_options(self) -> str:
+        """Return the options of ``tuning tune`` and ``tuning optimize`` that select the optimizer."""
+        mira = self.config.tuning.optimizer == "mira"
+        names = ["optimizer"] if mira else ["optimizer", "restarts"]
+        return settings_options({name: getattr(self.config.tuning, name) for name in names})
+
+    def tuning_text(self) -> str:
+        """Return a text on how the phrase-based systems are tuned, for the notes of the table."""
+        tuning = self.config.tuning
+        name = {"mert": "MERT", "mert-averaged": "averaged MERT", "mira": "batch MIRA"}[tuning.optimizer]
+        last = tuning.iterations
+        assert last is not None, "see Tuning"
+        if "tuning" in parts_of_moses(self.config):
+            return f"{name} of Moses (mert-moses.pl), at most {last} iterations, weights of the last one"
+        if tuning.optimizer == "mert":
+            return f"every phrase-based system on its own by MERT, as mert-moses.pl, at most {last} iterations"
+        averaged = f"mean weights of iterations {last // 2 + 1} to {last}" if last > 2 else "weights of the last one"
+        return f"every phrase-based system on its own by {name}, iterations: {last}, {averaged}"
+
+    def smaller(self, system: str) -> list[str]:
+        """Return the largest systems of the table whose features are a proper subset of those of a system."""
+        features = set(self.features(system))
+        compared = [name for name in self.phrase_based if name in self.compared]
+        subsets = [name for name in compared if set(self.features(name)) < features]
+        return [
+            name
+            for name in subsets
+            if not any(set(self.features(name)) < set(self.features(other)) for other in subsets)
+        ]
+
+    # Networks that translate alone or rescore lists: LSTMs, and the CSLM, an ensemble of one network.
+
+    def lstm_settings(self, name: str) -> dict[str, Any]:
+        """Return the settings of a network of LSTMs that differ from the preset."""
+        seq2seq = self.config.seq2seq
+        return {**seq2seq.settings, **seq2seq.networks[name]}
+
+    def ensemble_models(self, name: str, size: int | str, run: int | str) -> list[str]:
+        """Return the networks of an ensemble in a run; every training run has ``size`` networks."""
+        first = (self.network_of(run) - 1) * int(size) + 1
+        return [network_file(name, n) for n in range(first, first + int(size))]
+
+    def ensemble_of_every_run(self, name: str, size: int | str) -> list[str]:
+        """Return the networks of an ensemble in all runs, each once."""
+        return list(dict.fromkeys(path for run in self.runs for path in self.ensemble_models(name, size, run)))
+
+    def ensemble(self, system: str) -> tuple[str, int]:
+        """Return the name of the networks of a system with LSTMs, and their number."""
+        settings = self.config.systems[system]
+        return str(settings.network), settings.ensemble or 1
+
+    def beam(self, system: str) -> int:
+        """Return the beam size of a system of LSTMs: its ``beam``, or that of ``seq2seq``."""
+        return self.config.systems[system].beam or self.config.seq2seq.beam
+
+    def ensemble_options(self, name: str, size: int | str, times: int = 1) -> str:
+        """Return ``--model`` with the networks of an ensemble for every run, ``times`` for each."""
+        models = (self.ensemble_models(name, size, run) for run in self.runs for _ in range(times))
+        return " ".join(f"--model {' '.join(map(shlex.quote, paths))}" for paths in models)
+
+    def rescored_by(self, system: str) -> str:
+        """Return the phrase-based system whose n-best lists a system rescores."""
+        return str(self.config.systems[system].rescores)
+
+    def rescored_lists(self, system: str, run: int | str, name: str) -> str:
+        """Return the n-best lists of a set with the scores of the networks of a system that rescores another."""
+        lstm, size = self.ensemble(system)
+        directory = RUN.format(system=self.rescored_by(system), run=run)
+        return f"{directory}/{name}.{lstm}.{size}.nbest.gz"
+
+    def list_files(self, system: str, sets: Iterable[str]) -> list[str]:
+        """Return the n-best lists of a system that rescores another one, for every run, and its ini before tuning."""
+        files = []
+        for run in self.runs:
+            directory = RUN.format(system=self.rescored_by(system), run=run)
+            files += [f"{directory}/{name}.nbest.gz" for name in sets]
+            files += [self.rescored_lists(system, run, name) for name in sets]
+            if system in self.tuned_on_lists:
+                files.append(f"{RUN.format(system=system, run=run)}/untuned.ini")
+        return files
+
+    def has_cslm_on_lists(self, system: str) -> bool:
+        """Return whether a system rescores the lists of another one by the CSLM."""
+        return system in self.rescored and self.config.systems[system].network == CSLM.network
+
+    def list_feature(self, system: str) -> str:
+        """Return the name of the feature that rescoring adds to the lists of a system."""
+        return "CSLM0" if self.has_cslm_on_lists(system) else "LSTM0"
+
+    @property
+    def lstm_models(self) -> list[str]:
+        """Return the networks of LSTMs of the systems of the table."""
+        systems = [
+            name for name in self.config.compare if name not in self.phrase_based and not self.has_cslm_on_lists(name)
+        ]
+        return list(
+            dict.fromkeys(path for name in systems for path in self.ensemble_of_every_run(*self.ensemble(name)))
+        )
+
+    @property
+    def lstm_histories(self) -> list[str]:
+        """Return the training histories of ``lstm_models``."""
+        return [str(Path(path).with_name("history.json")) for path in self.lstm_models]
+
+    @property
+    def lstm_names(self) -> list[str]:
+        """Return the names of ``lstm_models`` with their numbers: lstm1, lstm2 and so on."""
+        return ["".join(Path(path).parts[1:3]).replace("network", "") for path in self.lstm_models]
+
+    @property
+    def lstms(self) -> list[str]:
+        """Return the names of ``lstm_models``, each once."""
+        return list(dict.fromkeys(Path(path).parts[1] for path in self.lstm_models))
+
+    # Evaluation.
+
+    def table_features(self, systems: Iterable[str]) -> str:
+        """Return the values of ``evaluation table --features``, without systems of LSTMs that translate alone."""
+        added = {name: self.features(name) for name in systems if name not in self.lstms_alone}
+        for name in self.rescored:
+            if name in added:
+                # rescoring with a CSLM is a different feature from a CSLM in the search
+                added[name].append(CSLM_ON_LISTS if self.has_cslm_on_lists(name) else name.partition("+")[2])
+        return " ".join(f"{name}={'+'.join(features)}" for name, features in added.items())
