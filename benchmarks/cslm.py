@@ -118,20 +118,20 @@ class Plain:
             torch.nn.Linear(sizes.hidden_2, sizes.vocabulary),
         )
         self.task, self.reduced = task, reduced
-        self.optimiser = torch.optim.Adam(self.network.parameters(), task.settings.learning_rate)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), task.settings.learning_rate)
 
     def updates(self, number: int) -> int:
         """Perform updates with all classes, without dropout and penalty; return the number of n-grams."""
         seen = 0
         for _ in range(number):
             ngrams = torch.from_numpy(self.task.ngrams.rows(next(self.task.batches)))
-            self.optimiser.zero_grad()
+            self.optimizer.zero_grad()
             with torch.autocast("cpu", torch.bfloat16, enabled=self.reduced):
                 units = self.network(ngrams[:, :-1])
             loss = torch.nn.functional.cross_entropy(units.float(), ngrams[:, -1])
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.task.settings.clip)
-            self.optimiser.step()
+            self.optimizer.step()
             seen += len(ngrams)
         return seen
 

@@ -11,7 +11,7 @@ per update. All versions process the same minibatches, whose pairs have equal le
 * torch.nn.GRU: encoder and decoder are ``nn.GRU`` (whose reset gate differs from that of the paper; c is part of the
   input of the decoder), readout and softmax as usual, ``cross_entropy`` and ``backward``; float32 and under bfloat16
   autocast;
-* whole updates: minibatch, loss and gradient, clipping, optimiser, with the minibatches of the preset.
+* whole updates: minibatch, loss and gradient, clipping, optimizer, with the minibatches of the preset.
 """
 
 import argparse

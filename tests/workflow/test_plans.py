@@ -603,7 +603,7 @@ def test_lower_case_everywhere(workflow):
         ("rnn={settings: {hiden: 3}}", "rnn.settings: unknown key hiden; did you mean hidden?"),
         ("rnn={preset: papr}", "rnn.preset: must be auto, or demo, small or paper"),
         ("nnjm={preset: papr}", "nnjm.preset: must be auto, or demo, small or paper, not 'papr'"),
-        ("nnjm={settings: {weight_decay: 0.1, optimiser: sgd}}", "nnjm.settings: --weight-decay 0.1: "),
+        ("nnjm={settings: {weight_decay: 0.1, optimizer: sgd}}", "nnjm.settings: --weight-decay 0.1: "),
         ("systems={rnn: {features: [rn]}}", "did you mean rnn?"),
         ("tuning={run: 3}", "tuning: unknown key run; did you mean runs?"),
         ("data_dir=/not/there", "data_dir: /not/there is not a directory"),

@@ -86,7 +86,7 @@ def prepare(
         return Written(Path(output_dir), prepare_text(texts, shortlist, str(output_dir)))
 
 
-@operation(version=6)
+@operation(version=7)
 def train(
     text: InputDirectory,
     output_model: OutputFile,

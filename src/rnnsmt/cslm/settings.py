@@ -1,6 +1,6 @@
 """Sizes of a CSLM, settings of its training, and three presets with their reasons; does not import torch.
 
-``paper``: sizes, initial weights, held-out part and stopping as in the paper. Optimiser, learning rate and minibatch
+``paper``: sizes, initial weights, held-out part and stopping as in the paper. Optimizer, learning rate and minibatch
 size are not published: Adam at a constant rate, minibatches large enough for a GPU.
 
 ``small``: a network for a CPU, where a softmax over all classes would take most of the time.

@@ -1,1 +1,1 @@
-"""Code shared by all networks: training loop, optimiser, matrix products, softmax, options of their stages."""
+"""Code shared by all networks: training loop, optimizer, matrix products, softmax, options of their stages."""

@@ -136,7 +136,7 @@ def lay_out(model: nn.Module, values: Tensor, gradients: Tensor) -> None:
 def flatten(model: nn.Module) -> nn.Parameter:
     """Copy all parameters into one flat tensor and make parameters and gradients views of flat tensors; return it.
 
-    Norm, clipping and the optimiser step are then one operation each.
+    Norm, clipping and the optimizer step are then one operation each.
     """
     flat = nn.Parameter(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
     flat.grad = torch.zeros_like(flat)

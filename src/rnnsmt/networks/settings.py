@@ -97,9 +97,9 @@ class FeedForwardSizes(NetworkSizes):
 
 
 Batch = Annotated[int, Field(gt=0, description="minibatch size")]
-Optimiser = Annotated[
+Optimizer = Annotated[
     Literal["adadelta", "adam", "sgd"],
-    Field(description="optimiser; adadelta: rho 0.95, eps 1e-6; adam: AdamW; sgd: without momentum"),
+    Field(description="optimizer; adadelta: rho 0.95, eps 1e-6; adam: AdamW; sgd: without momentum"),
 ]
 LearningRate = Annotated[float, Field(gt=0, description="base learning rate, to which --warmup and --schedule apply")]
 Schedule = Annotated[
@@ -113,7 +113,7 @@ Schedule = Annotated[
 halved every half epoch."""
 Warmup = Annotated[int, Field(ge=0, description="number of updates of linear learning rate warm-up")]
 Clip = Annotated[float, Field(gt=0, description="maximum norm of the gradient; larger gradients are scaled down")]
-WeightDecay = Annotated[float, Field(ge=0, description="decoupled weight decay, for --optimiser adam only")]
+WeightDecay = Annotated[float, Field(ge=0, description="decoupled weight decay, for --optimizer adam only")]
 """Decoupled (Loshchilov and Hutter 2019), multiplied by the learning rate."""
 Dropout = Annotated[float, Field(ge=0, lt=1, description="dropout rate")]
 SampledClasses = Annotated[
@@ -150,7 +150,7 @@ class TrainingSettings(ABC):
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     batch: int
-    optimiser: str
+    optimizer: str
     learning_rate: float
     schedule: str
     warmup: int
@@ -191,8 +191,8 @@ class TrainingSettings(ABC):
     @classmethod
     def conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:
         """Yield a message, which names options, for values that cannot be combined."""
-        if values["weight_decay"] and values["optimiser"] != "adam":
-            yield f"--weight-decay {values['weight_decay']}: requires --optimiser adam"
+        if values["weight_decay"] and values["optimizer"] != "adam":
+            yield f"--weight-decay {values['weight_decay']}: requires --optimizer adam"
         for name, other in cls.incompatible(values).items():
             if values[name]:
                 yield f"{option(name)} {values[name]}: cannot be combined with {other}; set it to 0"
@@ -294,7 +294,7 @@ class FeedForwardSettings(TrainingSettings):
     held_out_least: Annotated[
         int, Field(gt=0, description="minimum number of validation n-grams, limited to 10 % of all n-grams")
     ] = 1000
-    optimiser: Optimiser = "adam"
+    optimizer: Optimizer = "adam"
     learning_rate: LearningRate = 3e-4
     schedule: Schedule = "constant"
     warmup: Warmup = 0

@@ -1,7 +1,7 @@
 """Training of a network: the loop of updates, evaluations and checkpoints.
 
 What differs between the networks is a ``Task`` (``rnnsmt.networks.task``). ``Training`` does everything else: ``fit``
-is the loop and ``step`` a single update. Further below: the optimiser and the log.
+is the loop and ``step`` a single update. Further below: the optimizer and the log.
 """
 
 import math
@@ -39,13 +39,13 @@ class Training:
     """
 
     def __init__(self, task: Task, threads: int = 1) -> None:
-        """Lay out parameters and gradient in flat tensors and create the optimiser.
+        """Lay out parameters and gradient in flat tensors and create the optimizer.
 
         threads: number of threads that share a minibatch on a CPU.
         """
         self.task, device = task, task.setup.device
         self.flat = flatten(task.model)
-        self.optimiser = make_optimiser(self.flat, task.settings)
+        self.optimizer = make_optimizer(self.flat, task.settings)
         threads = threads if device.type == "cpu" else 1
         self.threads = GradientThreads(task.model, self.flat, threads, task.grain)
         self.generator: torch.Generator | None = None
@@ -116,7 +116,7 @@ class Training:
     # an update
 
     def step(self) -> None:
-        """Make one update: loss and gradient of a minibatch, clipping, optimiser step."""
+        """Make one update: loss and gradient of a minibatch, clipping, optimizer step."""
         task, settings, gradient = self.task, self.task.settings, self.flat.grad
         assert gradient is not None
         index = next(task.batches)
@@ -125,9 +125,9 @@ class Training:
         scale = 1.0 if task.sum_of_losses else 1.0 / settings.batch
         norm = torch.linalg.vector_norm(gradient) * scale
         gradient *= scale * torch.clamp(settings.clip / norm, max=1.0)
-        for group in self.optimiser.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(settings, self.update, task.total)
-        self.optimiser.step()
+        self.optimizer.step()
         self.update += 1
         self.seen += len(index)
         self.sums.add(len(index), task.words(index), sums, norm > settings.clip, norm)
@@ -200,7 +200,7 @@ class Training:
         self.check()
         return {
             "parameters": self.flat.detach(),
-            "optimiser": self.optimiser.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
             "batches": self.task.batches.state(),
             "update": self.update,
             "seen": self.seen,
@@ -213,7 +213,7 @@ class Training:
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from a state that ``state`` returned."""
         self.flat.data.copy_(state["parameters"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        self.optimizer.load_state_dict(state["optimizer"])
         self.task.batches.restore(state["batches"])
         self.update, self.seen = state["update"], state["seen"]
         self.sums.updates, self.sums.examples, self.sums.words = state["counts"]
@@ -253,12 +253,12 @@ class Training:
         return stats
 
 
-def make_optimiser(flat: nn.Parameter, settings: TrainingSettings) -> torch.optim.Optimizer:
-    """Create the optimiser: Adadelta (rho 0.95, eps 1e-6 as in the paper), AdamW with weight decay, or plain SGD."""
+def make_optimizer(flat: nn.Parameter, settings: TrainingSettings) -> torch.optim.Optimizer:
+    """Create the optimizer: Adadelta (rho 0.95, eps 1e-6 as in the paper), AdamW with weight decay, or plain SGD."""
     rate = settings.learning_rate
-    if settings.optimiser == "sgd":
+    if settings.optimizer == "sgd":
         return torch.optim.SGD([flat], lr=rate)
-    if settings.optimiser == "adadelta":
+    if settings.optimizer == "adadelta":
         return torch.optim.Adadelta([flat], lr=rate, rho=0.95, eps=1e-6)
     return torch.optim.AdamW(
         [flat], lr=rate, betas=(0.9, 0.999), eps=1e-8, weight_decay=settings.weight_decay, fused=True

@@ -93,7 +93,7 @@ def prepare(
     return Written(Path(output_dir), figures)
 
 
-@operation(version=2)
+@operation(version=3)
 def train(
     examples: InputDirectory,
     output_model: OutputFile,

@@ -2,7 +2,7 @@
 
 ``paper``: sizes, initial weights, activation function, self-normalisation and minibatches as Devlin et al. (2014)
 describe them. They train by gradient descent with a rate of 0.001 that is halved when the validation likelihood gets
-worse; here, the optimiser is Adam with a constant rate, as in the preset of the CSLM.
+worse; here, the optimizer is Adam with a constant rate, as in the preset of the CSLM.
 
 ``small`` and ``demo``: networks for a CPU, chosen for the same reasons as the presets of the CSLM
 (``rnnsmt.cslm.settings``).

@@ -109,7 +109,7 @@ def prepare(
     return Written(Path(output_dir), figures)
 
 
-@operation(version=6)
+@operation(version=7)
 def train(
     pairs: InputDirectory,
     output_model: OutputFile,

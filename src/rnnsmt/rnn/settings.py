@@ -37,7 +37,7 @@ from rnnsmt.networks.settings import (
     Keep,
     LearningRate,
     NetworkSizes,
-    Optimiser,
+    Optimizer,
     Precision,
     SampledClasses,
     Schedule,
@@ -139,7 +139,7 @@ class RnnSettings(TrainingSettings):
         float, Field(gt=0, description="number of epochs, may be fractional; ignored if --updates is not 0")
     ] = 1.0
     updates: Annotated[int, Field(ge=0, description="number of updates; 0: determined by --epochs")] = 0
-    optimiser: Optimiser = "adadelta"
+    optimizer: Optimizer = "adadelta"
     learning_rate: LearningRate = 1.0
     schedule: Schedule = "constant"
     warmup: Warmup = 0
@@ -192,7 +192,7 @@ SMALL = RnnSettings(
     deviation=0.1,
     batch=256,
     epochs=1.0,
-    optimiser="adam",
+    optimizer="adam",
     learning_rate=1e-2,
     schedule="linear",
     warmup=50,

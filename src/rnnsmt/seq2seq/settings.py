@@ -24,7 +24,7 @@ from rnnsmt.networks.settings import (
     Keep,
     LearningRate,
     NetworkSizes,
-    Optimiser,
+    Optimizer,
     SampledClasses,
     Schedule,
     Size,
@@ -87,7 +87,7 @@ class Seq2SeqSettings(TrainingSettings):
     spread: Annotated[float, Field(gt=0, description="initial parameters are drawn from U(-X, X)")] = 0.08
     batch: Batch = 128
     epochs: Annotated[float, Field(gt=0, description="number of epochs, may be fractional")] = 7.5
-    optimiser: Optimiser = "sgd"
+    optimizer: Optimizer = "sgd"
     learning_rate: LearningRate = 0.7
     schedule: Schedule = "halving"
     warmup: Warmup = 0
@@ -140,7 +140,7 @@ SMALL = Seq2SeqSettings(
     layers=2,
     batch=64,
     epochs=12.0,
-    optimiser="adam",
+    optimizer="adam",
     learning_rate=2e-3,
     schedule="linear",
     warmup=100,

@@ -341,7 +341,7 @@ def test_moments_without_gradient_become_0(text, tmp_path):
     """Treat the decayed moments of words without gradient as 0: denormal numbers would make every update slower."""
     trainer = Training(cslm_task(text, replace(TINY, epochs=1), 1, CPU))
     trainer.step()
-    first, _ = (trainer.optimiser.state[trainer.flat][name] for name in ("exp_avg", "exp_avg_sq"))
+    first, _ = (trainer.optimizer.state[trainer.flat][name] for name in ("exp_avg", "exp_avg_sq"))
     tiny = torch.finfo(torch.float32).tiny
     first[first == 0] = tiny
     assert (first == tiny).any(), "some words do not occur in the first minibatch"
@@ -368,7 +368,7 @@ def test_threads_share_a_minibatch(text, dropout):
 
 
 @pytest.mark.parametrize(
-    "settings", [TINY, replace(TINY, optimiser="adadelta", learning_rate=1.0, self_normalised=0.1)]
+    "settings", [TINY, replace(TINY, optimizer="adadelta", learning_rate=1.0, self_normalised=0.1)]
 )
 def test_interrupted_training_equals_uninterrupted(text, tmp_path, settings):
     """A training run that is interrupted and resumed every seven updates equals an uninterrupted one, bit for bit."""

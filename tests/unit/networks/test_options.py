@@ -53,7 +53,7 @@ def test_help_of_rnn_train(capsys, monkeypatch) -> None:
     lines = help_lines("rnn train", capsys, monkeypatch)
     assert lines["--hidden"].endswith(" (demo 128, small 256, paper 1000)")
     assert lines["--learning-rate"].endswith(" (demo 0.016, small 0.01, paper 1)")
-    assert lines["--optimiser"].endswith(" (demo adam, small adam, paper adadelta)")
+    assert lines["--optimizer"].endswith(" (demo adam, small adam, paper adadelta)")
     assert lines["--updates"].endswith(" (demo 0, small 0, paper 3000000)")
     assert lines["--variant"].endswith(" (all presets: paper)")
     assert "1 % of it" in lines["--held-out"]
@@ -71,7 +71,7 @@ def test_a_preset_with_other_values() -> None:
         ({"epochs": "two"}, "epochs two: must be a number"),
         ({"variant": "lstm"}, "variant lstm: must be paper or supplementary"),
         ({"update": 2}, "update 2: unknown setting"),
-        ({"weight_decay": 0.1, "optimiser": "sgd"}, "weight_decay 0.1: requires optimiser adam"),
+        ({"weight_decay": 0.1, "optimizer": "sgd"}, "weight_decay 0.1: requires optimizer adam"),
         ({"variant": "supplementary", "dropout": 0.2}, "dropout 0.2: cannot be combined with variant supplementary; "),
     ],
 )

@@ -27,7 +27,7 @@ def test_the_reference_is_right(config):
 
 def test_all_mistakes_are_named(config):
     config["seq2seq"]["networks"]["lstm_x"] = {"keep": "best", "held_out": 0, "hidden": "64", "hiden": 64}
-    config["nnjm"]["settings"] = {"weight_decay": 0.1, "optimiser": "sgd"}
+    config["nnjm"]["settings"] = {"weight_decay": 0.1, "optimizer": "sgd"}
     config["rnn"]["settings"] = {"variant": "supplementary", "dropout": 0.2}
     config["cslm"]["settings"] = {"order": 1, "clip": "x"}
     config["seq2seq"]["settings"] = {"hidden": 0, "layer": 2}
@@ -35,7 +35,7 @@ def test_all_mistakes_are_named(config):
         "rnn.settings: --dropout 0.2: cannot be combined with --variant supplementary; set it to 0",
         "cslm.settings.order: must be at least 2, not 1",
         "cslm.settings.clip: must be a number, not 'x'",
-        "nnjm.settings: --weight-decay 0.1: requires --optimiser adam",
+        "nnjm.settings: --weight-decay 0.1: requires --optimizer adam",
         "seq2seq.settings: unknown key layer; did you mean layers?",
         "seq2seq.settings.hidden: must be greater than 0, not 0",
         "seq2seq.networks.lstm_x: unknown key hiden; did you mean hidden?",

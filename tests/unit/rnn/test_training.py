@@ -26,7 +26,7 @@ from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
 from rnnsmt.networks.gradients import flatten  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
-from rnnsmt.networks.training import Training, learning_rate, make_optimiser  # noqa: E402
+from rnnsmt.networks.training import Training, learning_rate, make_optimizer  # noqa: E402
 from rnnsmt.rnn.model import (  # noqa: E402
     FORMAT,
     RNNEncoderDecoder,
@@ -44,7 +44,7 @@ from ..gpu import NEEDS_GPU  # noqa: E402
 torch.set_num_threads(1)
 CPU = DeviceSetup(torch.device("cpu"))
 TINY = RnnSettings(
-    embedding=8, hidden=16, maxout=8, batching="lengths", deviation=0.1, batch=16, updates=30, optimiser="adam",
+    embedding=8, hidden=16, maxout=8, batching="lengths", deviation=0.1, batch=16, updates=30, optimizer="adam",
     learning_rate=0.01, schedule="linear", evaluations=3, keep="best",
 )  # fmt: skip
 OPTIONS = ["--preset", "demo", "--dropout", "0", "--hidden", "16", "--embedding", "8", "--maxout", "8", "--batch", "16"]
@@ -138,7 +138,7 @@ def test_loss_sum_clips_nearly_always(pairs):
 
 def test_update_by_hand(pairs):
     """The first update equals Adadelta's (rho 0.95, eps 1e-6) with the clipped mean gradient."""
-    settings = replace(TINY, optimiser="adadelta", learning_rate=1.0, schedule="constant", clip=0.01)
+    settings = replace(TINY, optimizer="adadelta", learning_rate=1.0, schedule="constant", clip=0.01)
     trainer = Training(RnnTask(pairs, settings, 1, CPU))
     before = trainer.flat.detach().clone()
     other = Training(RnnTask(pairs, settings, 1, CPU))
@@ -160,9 +160,9 @@ def test_learning_rates():
 
 def test_presets():
     paper = PRESETS["paper"]
-    optimiser = make_optimiser(torch.nn.Parameter(torch.zeros(3)), paper)
-    assert isinstance(optimiser, torch.optim.Adadelta)
-    group = optimiser.param_groups[0]
+    optimizer = make_optimizer(torch.nn.Parameter(torch.zeros(3)), paper)
+    assert isinstance(optimizer, torch.optim.Adadelta)
+    group = optimizer.param_groups[0]
     assert (group["rho"], group["eps"], group["lr"]) == (0.95, 1e-6, 1.0)
     assert (paper.batch, paper.clip, paper.deviation, paper.keep, paper.loss) == (64, 1.0, 0.01, "last", "sum")
     assert paper.sizes(15_001, 15_001).count() == 17_269_501
@@ -267,7 +267,7 @@ def test_weight_decay_takes_its_share(pairs):
     trainer = Training(RnnTask(pairs, replace(TINY, weight_decay=0.5, schedule="constant"), 1, CPU))
     before = trainer.flat.detach().clone()
     trainer.flat.grad.zero_()
-    trainer.optimiser.step()
+    trainer.optimizer.step()
     assert torch.allclose(trainer.flat, before * (1 - 0.01 * 0.5))
 
 
@@ -312,7 +312,7 @@ def test_reduced_precision_changes_little(pairs):
     "settings",
     [
         TINY,
-        replace(TINY, optimiser="adadelta", learning_rate=1.0, keep="last", loss="sum"),
+        replace(TINY, optimizer="adadelta", learning_rate=1.0, keep="last", loss="sum"),
         replace(TINY, variant="supplementary"),
         replace(TINY, dropout=0.3, sampled_classes=5),
         replace(TINY, dropout=0.3, sampled_classes=5, batching="random"),
@@ -459,7 +459,7 @@ def test_other_settings_are_refused(directory, tmp_path, capfd):
 
 
 def test_not_a_number(directory, tmp_path, capfd):
-    options = ["--updates", "400", "--optimiser", "adadelta", "--learning-rate", "1e38", "--save-every", "0"]
+    options = ["--updates", "400", "--optimizer", "adadelta", "--learning-rate", "1e38", "--save-every", "0"]
     assert main(command_line(directory, tmp_path, *options)) == 2
     fails(capfd, "infinite or NaN", "lower --learning-rate", "checkpoint is kept")
     assert not (tmp_path / "m.safetensors").exists()
@@ -495,7 +495,7 @@ def test_full_disk_keeps_the_last_checkpoint(directory, tmp_path, capfd):
             ["--dropout", "0.1", "--variant", "supplementary"],
             "--dropout 0.1: cannot be combined with --variant supplementary; set it to 0",
         ),
-        (["--weight-decay", "0.1", "--optimiser", "adadelta"], "--weight-decay 0.1: requires --optimiser adam"),
+        (["--weight-decay", "0.1", "--optimizer", "adadelta"], "--weight-decay 0.1: requires --optimizer adam"),
     ],
 )
 def test_bad_options(directory, tmp_path, capfd, options, said):

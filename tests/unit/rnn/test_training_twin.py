@@ -80,7 +80,7 @@ def in_float64():
 
 def test_two_hundred_updates_of_the_paper_s_training(pairs, in_float64):  # noqa: F811
     settings = replace(PRESETS["paper"], embedding=4, hidden=6, maxout=3, batch=8, updates=UPDATES, deviation=0.3)
-    assert (settings.optimiser, settings.loss, settings.clip, settings.variant) == ("adadelta", "sum", 1.0, "paper")
+    assert (settings.optimizer, settings.loss, settings.clip, settings.variant) == ("adadelta", "sum", 1.0, "paper")
     trainer, order = (Training(RnnTask(pairs, settings, 1, set_up_device("cpu", 1))) for _ in range(2))
     twin = TwinTraining((name, value.detach().numpy()) for name, value in trainer.task.model.named_parameters())
     curve, expected, clipped = [], [], 0
