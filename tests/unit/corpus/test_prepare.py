@@ -383,6 +383,12 @@ REFUSED: list[tuple[str, dict[str, bytes], list[str], str]] = [
     ("named as gzip", {"s.gz": ZSTD, "t": b"a\n"}, [], "s.gz: is zstd-compressed; decompress it first"),
     ("7z", {"s": b"7z\xbc\xaf\x27\x1c\0\4", "t": b"a\n"}, [], "s: is a 7z archive; extract the file first"),
     ("PDF", {"s": b"%PDF-1.4\na\n", "t": b"a\n"}, [], "s: is a PDF document; save its text in a text file"),
+    (
+        "RTF",
+        {"s": b"{\\rtf1 a\n", "t": b"a\n"},
+        [],
+        "s: is a document in Rich Text Format; save its text in a text file",
+    ),
     ("twice", {"s.gz": gzip.compress(bz2.compress(b"a\n")), "t": b"a\n"}, [], "s.gz: its content is compressed"),
     ("several sides", {"s.xml": SIDES, "t": b"a\n"}, [], "s.xml: contains source and references in one file"),
 ]
