@@ -332,7 +332,7 @@ def test_options_are_checked_first(
         ("models", "--seed -1", "--seed: -1: must be at least 0"),
         ("models", "--seed 9223372036854775808", "--seed: 9223372036854775808: must be at most 9223372036854775807"),
         ("select", "--random -1", "--random: -1: must be at least 0"),
-        ("mert", "--time-limit nan", "--time-limit nan: must be a positive number of seconds"),
+        ("mert", "--time-limit nan", "--time-limit: nan: must be a finite number"),
         ("extract", "--memory-mb 10000000000", "--memory-mb: 10000000000: must be at most 2147483647"),
     ],
 )

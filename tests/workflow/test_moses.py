@@ -14,7 +14,7 @@ SYSTEMS = "compare=[baseline, rnn]"
 
 PARTS = {
     "moses_align": "alignment", "align_words": "alignment", "symmetrize": "alignment", "moses_train": "training",
-    "phrase_table": "training", "lexical": "training", "moses_tune": "tuning", "tune": "tuning",
+    "phrase_table": "training", "lexical": "training", "moses_tune": "tuning", "mert": "tuning",
     "moses_decode": "decoding", "decode": "decoding",
 }  # fmt: skip
 

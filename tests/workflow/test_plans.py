@@ -774,6 +774,17 @@ INTERRUPTED = [
 """Rules, their commands, changed settings, and an output."""
 
 
+def test_the_default_target_requests_every_output(tmp_path, small_config):
+    """Otherwise, a missing file would not be made again as long as the files made from it exist."""
+    for name, options in (("default", ()), ("small", ("--configfile", str(small_config)))):
+        (tmp_path / name).mkdir()
+        text = Workflow(tmp_path / name).dry_run(*options).stdout
+        outputs = {path for paths in re.findall(r"^ {4}output: (.*)$", text, re.M) for path in paths.split(", ")}
+        (inputs,) = re.findall(r"^rule all:\n {4}input: (.*)$", text, re.M)
+        temporary = {path for path in outputs if path.endswith(".nbest.output")}
+        assert outputs - temporary == set(inputs.split(", "))
+
+
 @pytest.mark.parametrize(("rule", "command", "change", "output"), INTERRUPTED)
 @pytest.mark.parametrize(
     "how", [*(pytest.param(how, marks=pytest.mark.slow) for how in ("failure", "SIGINT")), "SIGKILL"]

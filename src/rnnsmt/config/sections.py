@@ -366,6 +366,8 @@ def default_iterations(optimizer: str) -> int:
     return 25 if optimizer == "mert" else 16
 
 
+# One class for all kinds of systems, as CorpusEntry for all roles: the kind of an entry with a misspelt key is unknown,
+# and null removes a key of the configuration that an entry is merged with.
 @section
 class SystemEntry:
     """A system: the baseline with added features, LSTMs, or a network that rescores another system's n-best lists."""

@@ -487,7 +487,7 @@ def test_bad_texts(directory, tmp_path, capfd, content, said):
 def test_bad_vocabularies(directory, tmp_path, capfd):
     for content, said in (
         ("le\nla\n", "does not begin with"),
-        ("<null>\n<unk>\nle\nle\n</s>\n", "line 4: empty, duplicate"),
+        ("<null>\n<unk>\nle\nle\n</s>\n", "line 4: an empty or duplicate word"),
     ):
         (tmp_path / "vocab").write_text(content)
         command = prepare_line(directory, tmp_path / "ids")

@@ -125,6 +125,8 @@ def test_an_old_ini_is_not_listed(results):
         (["--network", "rnn"], "must be NAME=MODEL=HISTORY"),
         (["--inputs", "not/there.fr"], "not/there.fr: no such file"),
         (["--joint", "both"], "must be NAME=A+B"),
+        (["--moses-home", "results"], "--moses-home requires --config"),
+        (["--moses-home", "results", "--config", "{}"], "languages missing"),
     ],
 )
 def test_refusals(results, capsys, options, sentence):

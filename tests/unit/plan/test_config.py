@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from snakemake.utils import update_config
 
 from rnnsmt.config.languages import TWO_LETTERS, code_mistake, code_warning
 from rnnsmt.config.sections import Languages
@@ -373,6 +374,14 @@ def test_codes_of_languages():
     assert [code_warning(lang) for lang in ("en", "zu", "yue", "tdt")] == [None] * 4
     for lang in ("xx", "iw"):
         assert code_warning(lang) == (f"{lang} is not a two-letter code of ISO 639-1; correct it unless it is intended")
+
+
+def test_null_removes_a_key_of_a_merged_configuration(config):
+    """Snakemake merges maps: a system of another kind keeps the keys of config.yaml unless they are null."""
+    update_config(config, {"systems": {"lstm": {"ensemble": None, "beam": None}, "mine": {"features": None}}})
+    assert mistakes(config) == ["systems.mine: requires either features, or a network of seq2seq.networks"]
+    config["systems"]["mine"].update(network="lstm", weight=None)
+    assert mistakes(config) == []
 
 
 def test_norwegian_is_false_in_yaml(config):

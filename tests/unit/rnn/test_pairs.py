@@ -8,8 +8,8 @@ import pytest
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
+from rnnsmt.formats import phrase_table
 from rnnsmt.networks.data import class_counts
-from rnnsmt.phrases import table as phrase_table
 from rnnsmt.rnn.pairs import Pairs, words_outside
 
 from ..resident import reads_smaps, resident_kilobytes
@@ -29,11 +29,14 @@ def corpus(directory):
 
 
 def prepare(directory, table=TABLE, *options):
+    """Run the command; its texts are those of ``corpus`` unless the options have others."""
     path = corpus(directory) / "table"
     path.write_bytes(table.encode() if isinstance(table, str) else table)
-    source, target = directory / "train.en", directory / "train.fr.gz"
-    command = ["rnn", "prepare", "--phrase-table", path, "--source", source, "--target", target]
-    return main([str(part) for part in [*command, "--output-dir", directory / "pairs", *options]])
+    command = ["rnn", "prepare", "--phrase-table", path, "--output-dir", directory / "pairs", *options]
+    for option, text in (("--source", "train.en"), ("--target", "train.fr.gz")):
+        if option not in options:
+            command += [option, directory / text]
+    return main([str(part) for part in command])
 
 
 def test_prepare(tmp_path):

@@ -329,11 +329,12 @@ def test_bad_options_are_refused(model, tmp_path, capsys, changed, said):
     ("more", "said"),
     [
         (["--seed", "1", "2"], "specify one value of each for each run"),
-        (["--checkpoint-dir", "checkpoint", "x/../checkpoint"], "--checkpoint-dir checkpoint: used twice"),
-        (["--output-ini", "tuned/a", "tuned/a"], "--output-ini tuned/a: used twice"),
+        (["--checkpoint-dir", "checkpoint", "x/../checkpoint"], "checkpoint: used twice"),
+        (["--output-ini", "tuned/a", "tuned/a"], "a: used twice"),
     ],
 )
 def test_bad_options_of_several_runs_are_refused(model, tmp_path, capsys, more, said, monkeypatch):
+    """A list option that is given again has the values of both."""
     monkeypatch.chdir(tmp_path)
     refused([*command(model, tmp_path), *more], tmp_path, capsys, said)
 
