@@ -20,6 +20,7 @@ from rnnsmt.cli import PASSES_ON, command_parser
 from rnnsmt.config.sections import Config
 from rnnsmt.plan.validation import checked_config
 from rnnsmt.project.network_settings import setting_mistakes
+from rnnsmt.project.reference import reference_lines
 from rnnsmt.stages import PACKAGES, SHORT, operations
 from rnnsmt.translation import connections, queries, request_queue, serve
 from rnnsmt.translation.system import MAX_CHARACTERS
@@ -211,6 +212,12 @@ def test_every_page_is_in_the_navigation():
     text = (ROOT / "mkdocs.yml").read_text()
     listed = set(re.findall(r"([\w-]+\.md)", text))
     assert listed == {path.name for path in PAGES[1:]}
+
+
+def test_the_page_of_operations_is_that_of_the_program():
+    assert (ROOT / "docs/operations.md").read_text() == "\n".join([*reference_lines(), ""]), (
+        "python -m rnnsmt.project.reference > docs/operations.md"
+    )
 
 
 def test_the_picture_of_the_pipeline_has_every_chapter_with_rules():

@@ -129,6 +129,19 @@ def collect(
 
 
 @operation(version=1)
+def judge(marks: Annotated[Mapping[str, int], Field(metavar="NAME=N")], *, strict: bool = True) -> Printed:
+    """Judge marks, with ``strict=False`` all of them.
+
+    Args:
+        marks: marks by name.
+        strict: refuse negative marks.
+    """
+    if strict and min(marks.values()) < 0:
+        raise InputError("negative marks require --no-strict")
+    return Printed([f"{sum(marks.values())}"], {"marks": len(marks)}, status=3 if 0 in marks.values() else 0)
+
+
+@operation(version=1)
 def copy(
     texts: Texts, output_dir: OutputDirectory, report: OutputFile | None = None, parts: Sequence[OutputFile] = ()
 ) -> Written:
@@ -140,6 +153,7 @@ def copy(
 
 OPERATION = operations_of(sys.modules[__name__])["count-words"]
 COLLECT = operations_of(sys.modules[__name__])["collect"]
+JUDGE = operations_of(sys.modules[__name__])["judge"]
 COPY = operations_of(sys.modules[__name__])["copy"]
 
 
@@ -260,6 +274,25 @@ def test_maps_lists_of_lists_and_positional_values(tmp_path: Path, capsys: pytes
     for inputs in ({"names": {"a": [tmp_path / "out"]}}, {"names": names, "groups": [[str(tmp_path / "out")]]}):
         with pytest.raises(InputError, match=r"^output .*used twice"):
             collect("here", output=tmp_path / "out", **inputs)  # type: ignore[arg-type]
+
+
+def test_switches_statuses_and_maps_of_single_values(capsys: pytest.CaptureFixture[str]) -> None:
+    """An argument with the default True has an option --no-NAME, which help and messages name."""
+    parser = CommandParser(prog="judge")
+    JUDGE.add_options(parser)
+    assert "do not refuse negative marks" in parser.format_help()
+    assert "with --no-strict all" in JUDGE.help()
+    options = parser.parse_args(["--marks", "a=1", "b=-2", "--marks", "c=4", "--no-strict"])
+    assert (options.marks, JUDGE.run(options)) == ({"a": 1, "b": -2, "c": 4}, {"marks": 3})
+    assert capsys.readouterr().out == "3\n"
+    with pytest.raises(SystemExit) as stopped:
+        JUDGE.run(parser.parse_args(["--marks", "a=0"]))
+    assert (stopped.value.code, judge({"a": 0}).status, judge({"a": 1}).status) == (3, 3, 0)
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--marks", "a=1", "--marks", "a=2"])
+    assert "argument --marks: there are two values named a" in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"^negative marks require strict=False$"):
+        judge({"a": -1})
 
 
 def test_wrong_names_of_arguments_are_type_errors() -> None:

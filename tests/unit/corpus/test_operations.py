@@ -79,10 +79,3 @@ def test_messages_name_arguments(tmp_path: Path) -> None:
         rnnsmt.corpus.fetch("file:///x", tmp_path / "x", sha256="abc")
     with pytest.raises(InputError, match="similarity 0: must be greater than 0"):
         rnnsmt.corpus.split(ENGLISH, FRENCH, similarity=0, **LANGUAGES)
-
-
-def test_a_set_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sets = ["a=x", "a=y"]
-    with pytest.raises(SystemExit):
-        main(["corpus", "overlap", "--training", "t", "--set", *sets, "--output", str(tmp_path / "o")])
-    assert "argument --set: there are two values named a" in capsys.readouterr().err
