@@ -9,7 +9,6 @@ import yaml
 
 from rnnsmt.plan.validation import checked_config, plain_config
 from rnnsmt.project.network_settings import setting_mistakes
-from rnnsmt.project.reference import reference_lines
 from rnnsmt.project.settings_table import json_schema, table_lines
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -56,8 +55,3 @@ def test_the_schema_and_the_table_have_every_setting(config):
         "rnnsmt project settings > docs/settings.md"
     )
     assert not [line for line in lines if line.endswith("|  |")], "every setting has a meaning"
-
-
-def test_the_page_of_operations_is_up_to_date():
-    page = (ROOT / "docs/operations.md").read_text()
-    assert page == "\n".join([*reference_lines(), ""]), "python -m rnnsmt.project.reference > docs/operations.md"
