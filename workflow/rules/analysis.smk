@@ -105,8 +105,9 @@ rule bleu_curves:
         runtime=minutes(60, 0.1),
     params:
         version=version("analysis", "bleu-curves"),
-        hypotheses=lambda w: [
-            f"{system}=results/systems/{system}/run{run}/{w.set}.tokens" for system in settings.compare for run in RUNS
+        systems=in_order(settings.compare),
+        hypotheses=lambda w, input: [
+            f"{system}={path}" for (system, _), path in zip(itertools.product(settings.compare, RUNS), input.systems)
         ],
         pictures=lambda w, output: output[:2],
     shell:
@@ -308,11 +309,10 @@ rule report_page:
     params:
         version=version("analysis", "report"),
         examples=lambda w, input: ["--examples", *input.examples] if input.examples else [],
-        logs="results/logs",
     shell:
         "rnnsmt analysis report --table {input.table:q} --provenance {input.provenance:q} "
         "--figures {input.figures:q} --maps {input.maps:q} --comparisons {input.comparisons:q} {params.examples:q} "
-        "--overlap {input.overlap:q} --logs {params.logs:q} --output {output:q} &> {log:q}"
+        "--overlap {input.overlap:q} --logs $(dirname $(dirname {log:q})) --output {output:q} &> {log:q}"
 
 
 # Scores, Table 1, figures, comparisons, and the report.

@@ -106,7 +106,7 @@ rule cslm_rescore:
         device=DEVICE,
     params:
         version=version("cslm", "rescore"),
-        models=systems.ensemble_options("cslm", 1, len(SETS)),
+        models=lambda w, input: systems.ensemble_options("cslm", 1, input.models, len(SETS)),
         unknown=settings.cslm.unknown,
     shell:
         "rnnsmt cslm rescore {params.models} --nbest {input.nbest:q} --output {output:q} --unknown {params.unknown} "

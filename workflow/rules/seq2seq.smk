@@ -88,7 +88,7 @@ rule seq2seq_translate:
         device=DEVICE,
     params:
         version=version("seq2seq", "translate"),
-        models=lambda w: systems.ensemble_options(*systems.ensemble(w.system)),
+        models=lambda w, input: systems.ensemble_options(*systems.ensemble(w.system), input.models),
         beam=lambda w: systems.beam(w.system),
     shell:
         "rnnsmt seq2seq translate {params.models} --input {input.source:q} --output {output.text:q} "
@@ -151,7 +151,7 @@ rule seq2seq_rescore:
         device=DEVICE,
     params:
         version=version("seq2seq", "rescore"),
-        models=lambda w: systems.ensemble_options(w.lstm, w.ensemble, len(SETS)),
+        models=lambda w, input: systems.ensemble_options(w.lstm, w.ensemble, input.models, len(SETS)),
         source=lambda w, input: [path for _ in RUNS for path in input.source],
     shell:
         "rnnsmt seq2seq rescore {params.models} --nbest {input.nbest:q} --source {params.source:q} --output {output:q} "

@@ -264,10 +264,14 @@ class Systems:
         """Return the beam size of a system of LSTMs: its ``beam``, or that of ``seq2seq``."""
         return self.config.systems[system].beam or self.config.seq2seq.beam
 
-    def ensemble_options(self, name: str, size: int | str, times: int = 1) -> str:
-        """Return ``--model`` with the networks of an ensemble for every run, ``times`` for each."""
+    def ensemble_options(self, name: str, size: int | str, files: Sequence[str], times: int = 1) -> str:
+        """Return ``--model`` with the networks of an ensemble for every run, ``times`` for each.
+
+        files: ``ensemble_of_every_run`` as Snakemake has them, for example with the prefix of a module.
+        """
+        file_of = dict(zip(self.ensemble_of_every_run(name, size), files, strict=True))
         models = (self.ensemble_models(name, size, run) for run in self.runs for _ in range(times))
-        return " ".join(f"--model {' '.join(map(shlex.quote, paths))}" for paths in models)
+        return " ".join(f"--model {' '.join(shlex.quote(str(file_of[path])) for path in paths)}" for paths in models)
 
     def rescored_by(self, system: str) -> str:
         """Return the phrase-based system whose n-best lists a system rescores."""

@@ -134,7 +134,7 @@ def test_ensembles_of_lstms(trained_twice):
     assert systems.ensemble_models("lstm", "3", "4") == second
     assert systems.ensemble_of_every_run("lstm", 3) == first + second
     options = " ".join(f"--model {' '.join(models)} --model {' '.join(models)}" for models in (first, second) * 2)
-    assert systems.ensemble_options("lstm", 3, times=2) == options
+    assert systems.ensemble_options("lstm", 3, first + second, times=2) == options
     assert systems.lstm_models == [*first, *second, "results/lstm_forward/network1/model.safetensors",
                                    "results/lstm_forward/network2/model.safetensors"]  # fmt: skip
     assert systems.lstm_histories[0] == "results/lstm/network1/history.json"
@@ -155,7 +155,7 @@ def test_the_cslm_rescores_lists(trained_twice):
     assert systems.networks == ["cslm"]
     assert systems.ensemble_of_every_run("cslm", 1) == [network_file("cslm", n) for n in (1, 2)]
     options = " ".join(f"--model {network_file('cslm', n)}" for n in (1, 2, 1, 2) for _ in range(3))
-    assert systems.ensemble_options("cslm", 1, 3) == options
+    assert systems.ensemble_options("cslm", 1, systems.ensemble_of_every_run("cslm", 1), 3) == options
     assert systems.rescored_lists("baseline+cslm", 2, "dev") == "results/systems/baseline/run2/dev.cslm.1.nbest.gz"
     assert systems.lstm_models == []
     assert systems.table_features(["baseline+cslm"]) == "baseline+cslm=cslm_lists"
