@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from rnnsmt.cslm.model import FORMAT, cslm_task
-from rnnsmt.cslm.ngram_scorer import NGramScorer
+from rnnsmt.cslm.scorer import CslmScorer
 from rnnsmt.cslm.settings import PRESETS, CslmSettings
 from rnnsmt.cslm.text import Text, contexts_at
 from rnnsmt.networks.devices import multiplies_bfloat16, set_up_device
@@ -145,8 +145,8 @@ def updates(trainer: Training, number: int) -> int:
 
 def scoring(text: Text, model: str, threads: int, rounds: int) -> dict[str, float]:
     versions = {
-        "exact": NGramScorer(model, "cpu", threads, normalize=True),
-        "bare output unit": NGramScorer(model, "cpu", threads, normalize=False),
+        "exact": CslmScorer(model, "cpu", threads, normalize=True),
+        "bare output unit": CslmScorer(model, "cpu", threads, normalize=False),
     }
     scorer = versions["bare output unit"]
     number = int(text.offsets[min(SENTENCES, len(text.offsets) - 1)])
@@ -165,7 +165,7 @@ def scoring(text: Text, model: str, threads: int, rounds: int) -> dict[str, floa
     return best(work, rounds)
 
 
-def scored(scorer: NGramScorer, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> int:
+def scored(scorer: CslmScorer, contexts: np.ndarray, owner: np.ndarray, words: np.ndarray) -> int:
     return len(scorer.score(contexts, owner, words))
 
 

@@ -26,11 +26,11 @@ import numpy as np
 import torch
 
 from rnnsmt.cslm.model import cslm_task
-from rnnsmt.cslm.ngram_scorer import CudaEngine
 from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 from rnnsmt.cslm.text import Text
 from rnnsmt.networks.devices import DeviceSetup, full_precision, set_up_device
 from rnnsmt.networks.feed_forward import FeedForwardLM
+from rnnsmt.networks.ngram_scorer import CudaEngine
 from rnnsmt.networks.training import Training
 from rnnsmt.nnjm.examples import Examples
 from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS

@@ -30,9 +30,9 @@ from rnnsmt.cslm.settings import PRESETS, CslmSettings
 from rnnsmt.networks.settings import Presets
 
 if TYPE_CHECKING:
-    from rnnsmt.cslm.text_scores import PerplexityReport
     from rnnsmt.networks.devices import DeviceSetup
     from rnnsmt.networks.feed_forward_training import FeedForwardTask
+    from rnnsmt.networks.text_scores import PerplexityReport
 
 
 @operation(version=2)
@@ -183,7 +183,7 @@ def perplexity(
     need_torch()
 
     from rnnsmt.base.writing import write_json
-    from rnnsmt.cslm.text_scores import perplexity_report
+    from rnnsmt.cslm.scorer import perplexity_report
 
     with TextFiles() as files:
         report = perplexity_report(model, files.all_of("input", input), lm, device, threads)
@@ -239,12 +239,11 @@ def rescore(
     groups = scored_alike(lists, outputs, model=models)
     need_torch()
 
-    from rnnsmt.cslm.ngram_scorer import NGramScorer
-    from rnnsmt.cslm.text_scores import scores_of_block
+    from rnnsmt.cslm.scorer import CslmScorer, scores_of_block
 
     normalized = {"auto": None, "yes": True, "no": False}[normalize]
     counts: Counter[str] = Counter()
     for (path,), alike, written in groups:
-        scorer = NGramScorer(path, device, threads, normalized, unknown_score=unknown)
+        scorer = CslmScorer(path, device, threads, normalized, unknown_score=unknown)
         counts.update(add_to_nbest(partial(scores_of_block, scorer), alike, written, "CSLM0"))
     return Values(map(Path, outputs), counts)

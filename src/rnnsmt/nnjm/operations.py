@@ -28,9 +28,9 @@ from rnnsmt.networks.settings import Presets
 from rnnsmt.nnjm.settings import PRESETS, JointSettings
 
 if TYPE_CHECKING:
-    from rnnsmt.cslm.text_scores import PerplexityReport
     from rnnsmt.networks.devices import DeviceSetup
     from rnnsmt.networks.feed_forward_training import FeedForwardTask
+    from rnnsmt.networks.text_scores import PerplexityReport
 
 
 @operation(version=2)

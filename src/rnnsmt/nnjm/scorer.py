@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
-from rnnsmt.cslm.ngram_scorer import CpuEngine, NGramScorer, Scores
-from rnnsmt.cslm.text import Ids
-from rnnsmt.cslm.text_scores import ContextsAndWords, PerplexityReport, network_report, ngram_scores, perplexities
+from rnnsmt.cslm.scorer import CslmScorer
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.data import NULL, UNK
 from rnnsmt.networks.feed_forward import TrainedNetwork
+from rnnsmt.networks.ngram_scorer import CpuEngine, Ids, NGramScorer, Scores
+from rnnsmt.networks.text_scores import ContextsAndWords, PerplexityReport, network_report, ngram_scores, perplexities
 from rnnsmt.nnjm.examples import Examples, windows_at
 from rnnsmt.nnjm.model import load_model
 
@@ -125,7 +125,7 @@ def perplexity_report(
     bare = partial(JointScorer, model, device, threads, normalize=False)
     report, _, known = network_report("nnjm", scorer, bare, ngrams)
     if cslm is not None:
-        other = NGramScorer(cslm, device, threads, normalize=True)
+        other = CslmScorer(cslm, device, threads, normalize=True)
         if other.vocabulary.hash() != scorer.vocabulary.hash():
             raise InputError(
                 f"{cslm}: its vocabulary differs from that of {model}, so their perplexities cannot be compared"

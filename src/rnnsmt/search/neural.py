@@ -32,7 +32,7 @@ from rnnsmt.search.options import MAX_ENTRIES
 from rnnsmt.search.phrase_pairs import Affiliations, TranslationOptions
 
 if TYPE_CHECKING:
-    from rnnsmt.cslm.ngram_scorer import NGramScorer
+    from rnnsmt.networks.ngram_scorer import NGramScorer
     from rnnsmt.nnjm.scorer import JointScorer
 
 _FIRST = 1 << 16
@@ -364,9 +364,9 @@ class NetworkOptions(NamedTuple):
 
 
 def _load_cslm(name: str, path: Path, unknown: str, network: NetworkOptions) -> NeuralFeature:
-    from rnnsmt.cslm.ngram_scorer import NGramScorer
+    from rnnsmt.cslm.scorer import CslmScorer
 
-    scorer = NGramScorer(path, network.device, network.threads, unknown_score=unknown)
+    scorer = CslmScorer(path, network.device, network.threads, unknown_score=unknown)
     return NeuralLM(name, scorer)
 
 

@@ -17,14 +17,15 @@ import rnnsmt  # noqa: E402
 from rnnsmt.base.errors import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.model import FORMAT, load_model  # noqa: E402
-from rnnsmt.cslm.ngram_scorer import CUDA_ROWS, ROWS, CudaEngine, NGramScorer  # noqa: E402
+from rnnsmt.cslm.scorer import CslmScorer, sentence_scores  # noqa: E402
 from rnnsmt.cslm.settings import CslmSizes  # noqa: E402
 from rnnsmt.cslm.text import sentence_ngrams  # noqa: E402
-from rnnsmt.cslm.text_scores import event_scores, ngram_scores, sentence_scores  # noqa: E402
 from rnnsmt.formats.ini import CSLM_UNKNOWN  # noqa: E402
 from rnnsmt.lm.automaton import load_automaton  # noqa: E402
 from rnnsmt.networks.data import UNK, Vocabulary  # noqa: E402
 from rnnsmt.networks.feed_forward import FeedForwardLM, TrainedNetwork, save_model  # noqa: E402
+from rnnsmt.networks.ngram_scorer import CUDA_ROWS, ROWS, CudaEngine  # noqa: E402
+from rnnsmt.networks.text_scores import event_scores, ngram_scores  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 from .twin import Twin  # noqa: E402
@@ -79,20 +80,20 @@ def requests(scorer, number, contexts, seed=1):
 
 
 def test_what_the_search_reads(files):
-    scorer = NGramScorer(files / "exact.safetensors", "cpu")
+    scorer = CslmScorer(files / "exact.safetensors", "cpu")
     assert (scorer.order, scorer.padding, scorer.unknown, scorer.end) == (4, 0, 1, 9)
     assert scorer.words[2:-1] == WORDS
     ids = scorer.ids(["chat", "chien", "</s>", "<unk>", "et"])
     assert ids.dtype == np.int32
     assert ids.tolist() == [3, 1, 1, 1, 8]
     assert scorer.normalize
-    assert not NGramScorer(files / "bare.safetensors", "cpu").normalize
-    assert NGramScorer(files / "bare.safetensors", "cpu", normalize=True).normalize
+    assert not CslmScorer(files / "bare.safetensors", "cpu").normalize
+    assert CslmScorer(files / "bare.safetensors", "cpu", normalize=True).normalize
 
 
 @pytest.mark.parametrize("normalize", [True, False])
 def test_scores_are_the_twins(files, twin, normalize):
-    scorer = NGramScorer(files / "exact.safetensors", "cpu", normalize=normalize)
+    scorer = CslmScorer(files / "exact.safetensors", "cpu", normalize=normalize)
     contexts, owner, words = requests(scorer, 50, 20)
     expected = []
     for row, word in zip(owner, words, strict=True):
@@ -105,10 +106,10 @@ def test_scores_are_the_twins(files, twin, normalize):
 
 @pytest.mark.parametrize("name", ["exact.safetensors", "bare.safetensors"])
 def test_unknown_words_share_the_probability_of_their_class(files, name):
-    contexts, owner, words = requests(NGramScorer(files / name, "cpu"), 50, 20)
+    contexts, owner, words = requests(CslmScorer(files / name, "cpu"), 50, 20)
     words[::3] = UNK
     whole, share = (
-        NGramScorer(files / name, "cpu", unknown_score=how).score(contexts, owner, words) for how in CSLM_UNKNOWN
+        CslmScorer(files / name, "cpu", unknown_score=how).score(contexts, owner, words) for how in CSLM_UNKNOWN
     )
     assert np.allclose(share[words == UNK], whole[words == UNK] - math.log(5), atol=1e-6)
     assert np.array_equal(share[words != UNK], whole[words != UNK])
@@ -117,10 +118,10 @@ def test_unknown_words_share_the_probability_of_their_class(files, name):
 @pytest.mark.parametrize("normalize", [True, False])
 def test_a_score_does_not_depend_on_the_others(large, normalize):
     """A score is identical for any number of rows, order of contexts and number of threads."""
-    scorer = NGramScorer(large, "cpu", normalize=normalize)
+    scorer = CslmScorer(large, "cpu", normalize=normalize)
     contexts, owner, words = requests(scorer, 1500, 2 * ROWS + 77)
     whole = scorer.score(contexts, owner, words)
-    assert np.array_equal(NGramScorer(large, "cpu", 3, normalize).score(contexts, owner, words), whole)
+    assert np.array_equal(CslmScorer(large, "cpu", 3, normalize).score(contexts, owner, words), whole)
     rng = np.random.default_rng(2)
     order = rng.permutation(len(contexts))
     place = np.argsort(order)[owner]
@@ -134,7 +135,7 @@ def test_a_score_does_not_depend_on_the_others(large, normalize):
 
 
 def test_exact_probabilities_sum_to_one(large):
-    scorer = NGramScorer(large, "cpu")
+    scorer = CslmScorer(large, "cpu")
     contexts = requests(scorer, 1, 3)[0]
     classes = scorer.end + 1
     found = scorer.score(contexts, np.repeat(np.arange(3, dtype=np.int32), classes), np.tile(np.arange(classes), 3))
@@ -143,7 +144,7 @@ def test_exact_probabilities_sum_to_one(large):
 
 def test_both_engines_agree(large):
     for normalize in (True, False):
-        scorer = NGramScorer(large, "cpu", normalize=normalize)
+        scorer = CslmScorer(large, "cpu", normalize=normalize)
         asked = requests(scorer, 3 * CUDA_ROWS // 2, CUDA_ROWS + 100)
         other = CudaEngine(load_model(large).model, normalize).score(*asked)
         assert np.allclose(scorer.score(*asked), other, atol=2e-4)
@@ -152,13 +153,13 @@ def test_both_engines_agree(large):
 @NEEDS_GPU
 @pytest.mark.parametrize("normalize", [True, False])
 def test_gpu_equals_cpu(large, normalize):
-    asked = requests(NGramScorer(large, "cpu"), 3 * CUDA_ROWS // 2, CUDA_ROWS + 100)
-    here, there = (NGramScorer(large, device, normalize=normalize).score(*asked) for device in ("cpu", "cuda"))
+    asked = requests(CslmScorer(large, "cpu"), 3 * CUDA_ROWS // 2, CUDA_ROWS + 100)
+    here, there = (CslmScorer(large, device, normalize=normalize).score(*asked) for device in ("cpu", "cuda"))
     assert there == pytest.approx(here, abs=2e-4)
 
 
 def test_nothing_asked(files):
-    scorer = NGramScorer(files / "exact.safetensors", "cpu")
+    scorer = CslmScorer(files / "exact.safetensors", "cpu")
     nothing = np.zeros(0, np.int32)
     assert scorer.score(np.zeros((0, 3), np.int32), nothing, nothing).shape == (0,)
     assert scorer.score(np.zeros((2, 3), np.int32), nothing, nothing).shape == (0,)
@@ -173,7 +174,7 @@ def sentence(twin, line):
 
 def test_scores_of_sentences(files, twin):
     lines = ["le chat dort", "", "la mer voit le chien et dort", "<s> </s>"]
-    found = list(sentence_scores(NGramScorer(files / "exact.safetensors", "cpu"), lines))
+    found = list(sentence_scores(CslmScorer(files / "exact.safetensors", "cpu"), lines))
     assert found == pytest.approx([sentence(twin, line) for line in lines], abs=1e-5)
 
 
@@ -303,7 +304,7 @@ def test_perplexity(files, twin, tmp_path):
         without = math.exp(-sum(others[i] for i in known) / 10)
         assert report["ngram"]["perplexity_without_oov"] == pytest.approx(without, rel=1e-5)
         assert report["cslm"]["perplexity_without_oov"] != report["cslm"]["perplexity"]
-        scorer = NGramScorer(files / model, normalize=True)
+        scorer = CslmScorer(files / model, normalize=True)
         ids = [scorer.ids(line.split()) for line in lines]
         own, _ = ngram_scores(scorer, [sentence_ngrams(ids, scorer.order - 1, scorer.end)])
         mixture = [(math.exp(a) + math.exp(b)) / 2 for a, b in zip(own.tolist(), others, strict=True)]
@@ -400,4 +401,4 @@ def test_bad_texts(files, tmp_path, capfd):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there(files):
     with pytest.raises(InputError, match="finds no GPU"):
-        NGramScorer(files / "exact.safetensors", "cuda")
+        CslmScorer(files / "exact.safetensors", "cuda")

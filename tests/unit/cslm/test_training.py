@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 from rnnsmt.base.resuming import Stop  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.cslm.model import cslm_task, load_model  # noqa: E402
-from rnnsmt.cslm.ngram_scorer import NGramScorer  # noqa: E402
+from rnnsmt.cslm.scorer import CslmScorer  # noqa: E402
 from rnnsmt.cslm.settings import PRESETS, CslmSettings  # noqa: E402
 from rnnsmt.cslm.text import Text, contexts_at  # noqa: E402
 from rnnsmt.networks.batches import draw_held_out  # noqa: E402
@@ -161,7 +161,7 @@ def test_learns_the_toy_language(directory, tmp_path, capfd, device):
     log = capfd.readouterr().err
     for said in ("n-grams/s", "at most", "validation", "unigram model", "epoch 8"):
         assert said in log
-    scorer = NGramScorer(tmp_path / "m.safetensors", "cpu")
+    scorer = CslmScorer(tmp_path / "m.safetensors", "cpu")
 
     def score(*words):
         ids = scorer.ids(list(words))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from rnnsmt.cslm import ngram_scorer
 from rnnsmt.cslm.settings import CslmSizes
+from rnnsmt.networks import ngram_scorer
 from rnnsmt.networks.data import Vocabulary
 from rnnsmt.networks.devices import DeviceSetup, set_up_device
 from rnnsmt.networks.draws import NEVER, ClassSample, ClassSampler, Draws

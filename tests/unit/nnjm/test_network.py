@@ -15,11 +15,11 @@ torch = pytest.importorskip("torch")
 
 import rnnsmt  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.cslm.text_scores import word_scores  # noqa: E402
 from rnnsmt.networks.data import UNK  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup  # noqa: E402
 from rnnsmt.networks.draws import Draws  # noqa: E402
 from rnnsmt.networks.feed_forward import FeedForwardLM, loss_and_gradient  # noqa: E402
+from rnnsmt.networks.text_scores import word_scores  # noqa: E402
 from rnnsmt.networks.training import Training  # noqa: E402
 from rnnsmt.nnjm.examples import Examples  # noqa: E402
 from rnnsmt.nnjm.model import load_model  # noqa: E402

@@ -252,7 +252,7 @@ def test_fewer_cells_are_scored_on_demand(loaded):
 def test_decoding_with_a_model_file(tmp_path, capsys, device):
     """Decoding with a network file works on the command line; n-best lists have the network's scores."""
     from rnnsmt.cslm.model import FORMAT
-    from rnnsmt.cslm.ngram_scorer import NGramScorer
+    from rnnsmt.cslm.scorer import CslmScorer
     from rnnsmt.cslm.settings import CslmSizes
     from rnnsmt.networks.data import Vocabulary
     from rnnsmt.networks.feed_forward import FeedForwardLM, TrainedNetwork, save_model
@@ -281,7 +281,7 @@ def test_decoding_with_a_model_file(tmp_path, capsys, device):
     assert main([*command, "--report", str(tmp_path / "report.json")]) == 0
     report = json.loads((tmp_path / "report.json").read_text())
     assert 0 < report["ngrams_scored"] < report["ngrams_requested"]
-    scorer = NGramScorer(tmp_path / "cslm.safetensors")
+    scorer = CslmScorer(tmp_path / "cslm.safetensors")
     for line in (tmp_path / "nbest").read_text().splitlines():
         _, text, values, *_ = line.split(" ||| ")
         row = [0, 0, 0, *scorer.ids(text.split()).tolist(), scorer.end]

@@ -1,32 +1,23 @@
-"""Scores of texts by a CSLM, of n-grams, sentences and n-best lists, and the perplexity of a text.
+"""Scores of the n-grams of texts by a network, and their perplexity under the network and under an n-gram LM.
 
-The perplexity is computed for the network and for an n-gram LM, over the same events. All words outside the shortlist
-of the network are one class for both.
+Both models have the same events: all words outside the shortlist of the network are one class for both.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.progress import track
-from rnnsmt.base.reading import read_lines
-from rnnsmt.cslm.ngram_scorer import NGramScorer
-from rnnsmt.cslm.text import sentence_ngrams
-from rnnsmt.lm.automaton import Automaton, load_automaton, query
-from rnnsmt.networks.data import split
-from rnnsmt.networks.scoring import Block
+from rnnsmt.lm.automaton import Automaton, query
+from rnnsmt.networks.ngram_scorer import NGramScorer
 from rnnsmt.networks.task import perplexity_of
 
-LINES = 2000
-"""Number of sentences that are scored together."""
+ContextsAndWords = tuple[NDArray[np.integer], NDArray[np.int32]]
+"""N-grams of a block of text: contexts [N, C] and words [N]."""
 
 
 def word_scores(scorer: NGramScorer, contexts: NDArray[np.integer], words: NDArray[np.int32]) -> NDArray[np.float32]:
@@ -37,28 +28,6 @@ def word_scores(scorer: NGramScorer, contexts: NDArray[np.integer], words: NDArr
     scores = np.empty(len(words), np.float32)
     scores[order] = scorer.score(distinct, owner[order].astype(np.int32), words[order])
     return scores
-
-
-def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float]:
-    """Yield ln p of every line, including ``</s>``, not length-normalised."""
-    stream = iter(lines)
-    while block := [split(line) for line in islice(stream, LINES)]:
-        scores = word_scores(scorer, *_ngrams(scorer, block))
-        ends = np.cumsum([len(words) + 1 for words in block])
-        yield from np.add.reduceat(scores.astype(np.float64), np.concatenate([[0], ends[:-1]])).tolist()
-
-
-def scores_of_block(scorer: NGramScorer, block: Block) -> Iterator[float]:
-    """Yield ln p of the translations of some sentences, for ``add_to_nbest``."""
-    return sentence_scores(scorer, (text for _, texts in block for text in texts))
-
-
-ContextsAndWords = tuple[NDArray[np.integer], NDArray[np.int32]]
-"""N-grams of a block of text: contexts [N, C] and words [N]."""
-
-
-def _ngrams(scorer: NGramScorer, sentences: list[list[str]]) -> ContextsAndWords:
-    return sentence_ngrams([scorer.ids(words) for words in sentences], scorer.order - 1, scorer.end)
 
 
 class PerplexityReport(dict[str, Any]):
@@ -75,30 +44,6 @@ class PerplexityReport(dict[str, Any]):
                     f"{name} without OOV": entry["perplexity_without_oov"],
                 }
         return stats
-
-
-def perplexity_report(
-    model: str | Path, inputs: list[str], lm: str | Path | None, device: str, threads: int
-) -> PerplexityReport:
-    """Compute the report of ``cslm perplexity``."""
-    scorer = NGramScorer(model, device, threads, normalize=True)
-    lines = [split(line) for path in inputs for line in read_lines(path)]
-    if not lines:
-        raise InputError(f"{', '.join(inputs)}: contains no lines; the perplexity of an empty text is undefined")
-
-    def ngrams() -> Iterator[ContextsAndWords]:
-        for begin in range(0, len(lines), LINES):
-            yield _ngrams(scorer, lines[begin : begin + LINES])
-
-    bare = partial(NGramScorer, model, device, threads, normalize=False)
-    report, log_p, known = network_report("cslm", scorer, bare, ngrams)
-    if lm is not None:
-        automaton = load_automaton(lm)
-        other = event_scores(automaton, lines, scorer.words[2:-1])
-        report["ngram_order"] = automaton.order
-        report["ngram"] = perplexities(other, known)
-        report["mixture"] = perplexities(np.logaddexp(log_p, other) - np.log(2.0), known)
-    return report
 
 
 def network_report(

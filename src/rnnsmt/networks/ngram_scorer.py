@@ -9,6 +9,7 @@ is computed row by row, so that a score is bit-identical regardless of the other
 """
 
 import math
+from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,8 +20,6 @@ from torch import Tensor
 
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.progress import say
-from rnnsmt.cslm.model import load_model
-from rnnsmt.cslm.text import Ids
 from rnnsmt.formats.ini import CSLM_UNKNOWN
 from rnnsmt.networks.data import NULL, UNK
 from rnnsmt.networks.devices import set_up_device
@@ -33,17 +32,21 @@ ROWS = 128
 CUDA_ROWS = 4096
 """Number of contexts that are computed together on a GPU."""
 
+Ids = NDArray[np.int32]
+
 Scores = NDArray[np.float32]
 
 
-class NGramScorer:
-    """Scorer of n-grams with the network of a model file.
+class NGramScorer(ABC):
+    """Scorer of n-grams with the network of a model file; a subclass reads one kind of model.
 
     Attributes:
         order: number of target words of an n-gram.
         context: number of ids of a context.
         words: words[i] is the word of class i, except for the classes ``padding``, ``unknown`` and ``end``.
     """
+
+    order: int
 
     def __init__(
         self,
@@ -76,11 +79,9 @@ class NGramScorer:
         else:
             self._engine = CpuEngine(trained.model, self.normalize, threads)
 
+    @abstractmethod
     def load(self, path: str | Path, device: torch.device) -> TrainedNetwork:
-        """Read the model file; subclasses read other kinds of models."""
-        trained = load_model(path, device)
-        self.order = trained.model.sizes.context + 1
-        return trained
+        """Read the model file, and set ``order``."""
 
     def ids(self, words: list[str]) -> Ids:
         """Return the class of every word, UNK for words outside the shortlist."""
