@@ -309,10 +309,11 @@ rule report_page:
     params:
         version=version("analysis", "report"),
         examples=lambda w, input: ["--examples", *input.examples] if input.examples else [],
+        logs=lambda w, input: Path(input.table).parent / "logs",
     shell:
         "rnnsmt analysis report --table {input.table:q} --provenance {input.provenance:q} "
         "--figures {input.figures:q} --maps {input.maps:q} --comparisons {input.comparisons:q} {params.examples:q} "
-        "--overlap {input.overlap:q} --logs $(dirname $(dirname {log:q})) --output {output:q} &> {log:q}"
+        "--overlap {input.overlap:q} --logs {params.logs:q} --output {output:q} &> {log:q}"
 
 
 # Scores, Table 1, figures, comparisons, and the report.
