@@ -18,10 +18,9 @@ import yaml
 from .conftest import ROOT, SMALL, Workflow
 from .slurm_cluster import SlurmCluster, missing, wait_until
 
-pytestmark = [
-    pytest.mark.skipif("RNNSMT_TEST_SLURM" not in os.environ, reason="RNNSMT_TEST_SLURM is not set: make test-slurm"),
-    pytest.mark.skipif(missing() is not None, reason=f"{missing()}; Debian: apt install slurm-wlm munge"),
-]
+pytestmark = pytest.mark.skipif(
+    "RNNSMT_TEST_SLURM" not in os.environ, reason="RNNSMT_TEST_SLURM is not set: make test-slurm"
+)
 
 TWO_SYSTEMS = {key: value for key, value in SMALL.items() if key not in ("networks", "seq2seq", "systems")} | {
     "tuning": SMALL["tuning"] | {"runs": 1},
@@ -59,6 +58,8 @@ def use(cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def started(cpus: int, memory: int) -> Iterator[SlurmCluster]:
     """Start a cluster in a temporary directory (sockets require short paths), and stop it at the end."""
+    if reason := missing():
+        pytest.fail(f"{reason}; Debian: apt install slurm-wlm munge")
     directory = Path(tempfile.mkdtemp(prefix="rnnsmt-slurm-"))
     cluster = SlurmCluster(directory, cpus, memory)
     try:

@@ -68,6 +68,17 @@ def test_results_of_another_configuration(directory: Path, capsys: pytest.Captur
         assert "was made with other" in said and "(en-de: mine)" in said and "another --directory" in said
 
 
+def test_a_further_test_set_is_no_other_run(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = {"name": "mine", "role": "bitext", "source": "a.en", "target": "a.de"}
+    test = {"name": "test", "role": "test", "source": "b.en", "target": "b.de"}
+    (directory / "results").mkdir()
+    made = {"config": {"languages": {"source": "en", "target": "de"}, "corpora": [mine, test]}}
+    (directory / "results/provenance.json").write_text(json.dumps(made))
+    (directory / "config.yaml").write_text(yaml.safe_dump({"corpora": [mine, test, test | {"name": "new"}]}))
+    command_line(["--cores", "2"])
+    assert not capsys.readouterr().err
+
+
 def test_provenance_without_a_configuration(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``evaluation provenance`` without --config writes null."""
     (directory / "results").mkdir()
