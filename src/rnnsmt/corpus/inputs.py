@@ -91,7 +91,8 @@ def corpora_to_check(
     directory = data_dir
     if config is not None:
         settings = _read_config(config)
-        listed, directory = _entries_of(settings, config), directory or settings.get("data_dir")
+        listed = _entries_of(settings, config)
+        directory = directory or _data_dir(settings.get("data_dir"), Path(config))
         languages |= codes_of_yaml(settings.get("languages") or {})
     else:
         listed = _entries_of({"corpora": [dict(entry) for entry in entries]}, "--corpus")
@@ -109,6 +110,11 @@ def corpora_to_check(
     for corpus in later:
         say(f"{corpus.name}: not checked, because the file has not been downloaded yet (see `rnnsmt corpus fetch`)")
     return (languages["source"], languages["target"]), [corpus for corpus in corpora if corpus not in later]
+
+
+def _data_dir(given: str | None, config: Path) -> str | Path | None:
+    """Return the directory of the corpora, whose path is relative to the run directory: where ``config.yaml`` is."""
+    return config.parent / given if given is not None and config.name == "config.yaml" else given
 
 
 def _entries_of(settings: Mapping[str, Any], path: str | Path) -> list[CorpusEntry]:

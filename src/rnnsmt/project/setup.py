@@ -87,6 +87,7 @@ def configuration(
     demo: bool,
     systems: Sequence[str] | None,
     quick: bool = False,
+    run: Path = Path(),
 ) -> str:
     """Return the text of a configuration file.
 
@@ -94,13 +95,14 @@ def configuration(
         corpora: the corpora; without any, placeholders are written.
         languages: codes of source and target.
         systems: systems in the table; None: PyTorch is not installed.
+        run: directory of the run.
     """
     parts = [HEAD]
     if demo:
         parts.append(DEMO)
     else:
         parts.append(f"languages:\n  source: {yaml_code(languages[0])}\n  target: {yaml_code(languages[1])}\n")
-        parts.append("".join(f"{line}\n" for line in _corpora(corpora, languages)) if corpora else PLACEHOLDERS)
+        parts.append("".join(f"{line}\n" for line in _corpora(corpora, languages, run)) if corpora else PLACEHOLDERS)
     if quick:
         parts.append(QUICK)
     if systems is None:
@@ -156,14 +158,19 @@ def _languages_of_suffixes(corpora: Sequence[CorpusFiles], pair: CorpusFiles) ->
     return source, target
 
 
-def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str]) -> list[str]:
-    """Return the lines of ``data_dir`` and ``corpora``."""
+def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str], run: Path) -> list[str]:
+    """Return the lines of ``data_dir`` and ``corpora``.
+
+    ``data_dir`` is relative if it is in the run directory or beside it: if both are moved together, no job runs again.
+    """
     if missing := [role for role in ("bitext", "dev", "test") if role not in [corpus.role for corpus in corpora]]:
         raise InputError(f"there is no corpus for {' and '.join(missing)}; add --{' and --'.join(missing)}")
     for corpus in corpora:
         _check_files(corpus, languages)
     directory = os.path.commonpath([_absolute(path).parent for corpus in corpora for path in corpus.files])
-    lines = [f"data_dir: {json.dumps(directory, ensure_ascii=False)}", "corpora:"]
+    relative = os.path.relpath(directory, _absolute(str(run)))
+    shown = relative if Path(relative).parts.count("..") < 2 else directory
+    lines = [f"data_dir: {json.dumps(shown, ensure_ascii=False)}", "corpora:"]
     names: set[str] = set()
     for corpus in corpora:
         entry: dict[str, object] = {"name": _name(corpus, names), "role": corpus.role}
@@ -306,7 +313,7 @@ def set_up(
     codes, notes = _languages(languages, corpora)
     defaults = yaml.safe_load((pipeline / CONFIG).read_text(encoding="utf-8"))
     systems = QUICK_SYSTEMS if quick else defaults["compare"]
-    text = configuration(corpora, codes, demo, systems if has_networks else None, quick)
+    text = configuration(corpora, codes, demo, systems if has_networks else None, quick, directory)
     options = (pipeline / "profiles" / profile / "config.yaml").read_text(encoding="utf-8")
     for name, content in ((CONFIG, text), (PROFILE, options)):
         path = directory / name

@@ -1,5 +1,6 @@
 """`rnnsmt init`: the configurations that it writes are valid and have the expected entries."""
 
+import contextlib
 import re
 import subprocess
 import zipfile
@@ -47,7 +48,8 @@ def write_both_sides(directory: Path) -> None:
 def settings(directory: Path) -> dict[str, Any]:
     """Return the configuration of a directory merged with the defaults, after checking that it is valid."""
     merged = DEFAULTS | yaml.safe_load((directory / "config.yaml").read_text())
-    checked_config(merged)
+    with contextlib.chdir(directory):
+        checked_config(merged)
     return merged
 
 
@@ -79,7 +81,7 @@ def test_own_files(tmp_path: Path) -> None:
     assert main([*words, "--mono", mono]) == 0
     found = settings(tmp_path / "run")
     assert found["languages"] == {"source": "en", "target": "de"}
-    assert found["data_dir"] == str(tmp_path / "data")
+    assert found["data_dir"] == "../data"
     assert [(c["name"], c["role"], c.get("source"), c["target"]) for c in found["corpora"]] == [
         ("train", "bitext", "train.en.gz", "train.de.gz"),
         ("train-2", "bitext", "opus/train.en", "opus/train.de"),
@@ -210,9 +212,10 @@ def test_norwegian(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", str(tmp_path / "run"), *options]) == 0
     assert settings(tmp_path / "run")["languages"] == {"source": "no", "target": "en"}
     assert yaml.safe_load((tmp_path / "run/config.yaml").read_text())["languages"]["source"] == "no"
-    (tmp_path / "unquoted.yaml").write_text((tmp_path / "run/config.yaml").read_text().replace('"no"', "no"))
+    (tmp_path / "unquoted").mkdir()
+    (tmp_path / "unquoted/config.yaml").write_text((tmp_path / "run/config.yaml").read_text().replace('"no"', "no"))
     capsys.readouterr()
-    for config in ("run/config.yaml", "unquoted.yaml"):
+    for config in ("run/config.yaml", "unquoted/config.yaml"):
         with pytest.raises(SystemExit, match="3"):  # a small dev set
             main(["corpus", "check", "--config", str(tmp_path / config)])
         assert "error" not in (said := capsys.readouterr()).out + said.err
