@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
+from itertools import permutations
 from pathlib import Path
 
 from rnnsmt.base.errors import InputError
@@ -255,16 +256,27 @@ def _without_language(name: str, lang: str) -> str:
 _HEADINGS = ({"source", "src"}, {"target", "tgt", "trg"})
 """Names of the columns of source and target in a header, in addition to the languages."""
 
+_OF_TEXT = {"", "text", "sentence", "segment", "lang", "language"}
+"""Parts of these names."""
+
 
 def _are_headings(cells: Sequence[bytes], langs: Sequence[str]) -> bool:
     """Return whether cells are the names of the columns of these languages."""
-    names = [cell.decode("utf-8", "replace").strip().strip('"') for cell in cells]
+    names = [cell.decode("utf-8", "replace").strip('" #') for cell in cells]
+    parts = [[part for part in re.split(r"[\W_]+", name.lower()) if part not in _OF_TEXT] for name in names]
+    names = [left[0] if len(left) == 1 else name for name, left in zip(names, parts, strict=True)]
     if all(name.lower() in headings for name, headings in zip(names, _HEADINGS, strict=True)):
         return True
     return all(
         two_letters(name) == lang or name.lower() in (lang, language_name(lang).lower())
         for name, lang in zip(names, langs, strict=True)
     )
+
+
+def _other_columns(cells: Sequence[bytes], langs: Sequence[str]) -> str:
+    """Return the numbers of the columns that a header names for these languages; empty if it names none."""
+    pairs = permutations(range(len(cells[:20])), 2)
+    return next((f"{i + 1} {j + 1}" for i, j in pairs if _are_headings((cells[i], cells[j]), langs)), "")
 
 
 def _tsv_rows(name: str, corpus: RawCorpus, stream: BufferedReader) -> Iterator[Row]:
@@ -290,6 +302,8 @@ def _tsv_rows(name: str, corpus: RawCorpus, stream: BufferedReader) -> Iterator[
                 f"{name}: the header names the columns in the other order; exchange the languages, or select the "
                 f"columns with --columns {columns[1]} {columns[0]}"
             )
+        if number == 1 and (others := _other_columns(cells, corpus.langs)):
+            raise InputError(f"{name}: the header names columns {others}; select them with --columns {others}")
         yield row
     if 2 * lacking > number:
         raise _no_table(name, lacking, number, needed)

@@ -26,6 +26,9 @@ MOSES_RULES = frozenset(["en", "fr", "ko"])
 DOTTED_I = frozenset(["tr", "az", "crh", "gag"])
 """Languages in which the capital letter of i is İ."""
 
+PERCENT_FIRST = frozenset(["tr", "az", "eu", "ku"])
+"""Languages with the sign % before the number."""
+
 _KEPT = "\x00"
 """Character for a space that remains, for sacremoses a part of the word."""
 
@@ -82,6 +85,8 @@ def _joining(lang: str) -> list[_Rule]:
         rules.append(_rule("'", _ELIDED_BEFORE_DIGIT, "'"))
     if lang in WITHOUT_SPACES:
         rules.append(_rule(SEPARATORS, rf" ([{SEPARATORS}]) ", r"\1"))
+    if lang in PERCENT_FIRST:
+        rules.append(_rule("%", r"(?<!\S)(?<!\d )% (?=\d)", "%"))
     if lang == "el":
         rules.append(_rule("·", r" (?=·)"))
     return rules

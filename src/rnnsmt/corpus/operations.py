@@ -227,7 +227,7 @@ def separate(
     return WrittenSides(Path(output_source), Path(output_target), {"pairs": pairs})
 
 
-@operation(version=6)
+@operation(version=7)
 def prepare(
     source: Text | None = None,
     target: Text | None = None,

@@ -62,7 +62,10 @@ CONSONANT = r"(?i:[^\W\d_aeiouàèéìíòóùú])"
 
 _EMOJI = r"[\p{Extended_Pictographic}--[©®™]]"
 
-_PAGE = r"""(?:\([^\s<>"“”«»()]*\)|\[[^\s<>"“”«»()\[\]]*\]|[^\s<>"“”«»()\[\]])+(?<![.,;:!?'’}…])"""
+_END = r"\s<>\"“”«»—[\p{Terminal_Punctuation}--[.,;:!?]][[\p{Ps}\p{Pe}]--[{}]]"
+"""Characters that end an address of a page: punctuation of all scripts. Brackets may be in it in pairs."""
+
+_PAGE = rf"(?:\([^{_END}]*\)|\[[^{_END}]*\]|[^{_END}])+(?<![.,;:!?'’}}…])"
 _URL = rf"(?:https?|ftps?|sftp|rsync|file|ssh|git|wss?)://{_PAGE} | (?<![\w.@])www\.{_PAGE}"
 _NAME = r"(?:/(?:[\w~%+@-]|\.(?=[\w~%+@-]))++)+/?"  # of a file or page, with its directories
 
@@ -93,6 +96,7 @@ _INSIDE = rf"""
     | [\u058a\u05be\u1400\u1806\u2010\u2011\u104c-\u104f]  # hyphens, Burmese particles
     | (?<={WORD})[°′″‴՛՜՞॰૰੶৽׳] | °(?=\p{{L}})
     | (?<={WORD})(?:::|&(?!\w{{2,8}};)|[@\#=*^×÷+±−~·‧··՟״])(?={WORD}) | (?<=\d)%(?=-?\p{{L}})
+    | (?<={WORD})[⁺⁻₊₋]\p{{No}}*+
     | (?<={WORD})\+\+ | (?<=\d|(?<!{WORD})\p{{L}})\+ | (?<=(?<!{WORD})\p{{Lu}})\#(?!{WORD})
     | (?<!{WORD})(?:[@\#](?=[\p{{L}}_]) | [+±−~≈≤≥§№](?=\d))
     | (?<!{WORD})%(?=(?:\d\$)?[disux](?!{WORD})) | (?<=%\d)\$(?=[disux](?!{WORD}))
@@ -127,6 +131,7 @@ def _pattern(lang: str, protected: bool) -> Any:
     else:
         inside += rf"| (?<={WORD})\p{{Cf}}++(?={WORD})"
     if lang in COLON:
+        inside += r"| [%\p{Sc}°§](?=:\p{Ll}) | (?<=\d):[-–](?![\w-])"  # 5 %:n, 10 €:n; 5:-
         inside += r"| :(?=\p{Ll}) | (?<=[\p{Lu}\d]):(?=\p{Lu}{1,5}(?!\p{L}))"
     if lang == "de":
         inside += r"| (?<=\p{L}):(?=in(?:nen)?(?!\p{L}))"  # Leser:innen

@@ -6,7 +6,7 @@ stages ``score`` and ``reordering``, in batches that contain all rows of a sourc
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -132,10 +132,15 @@ class ExtractFile:
         check_name(path)
         self._literal = _literal(path)
         open_binary(path).close()
-        with connect("", threads, memory_mb) as connection:
+        metadata: dict[str, bytes] = {}
+        import duckdb
+
+        with connect("", threads, memory_mb) as connection, suppress(duckdb.InvalidInputException):
             pairs = connection.execute(f"SELECT key, value FROM parquet_kv_metadata({self._literal})").fetchall()
             ((self.rows,),) = connection.execute(f"SELECT count(*) FROM read_parquet({self._literal})").fetchall()
-        metadata = {bytes(key).decode(): bytes(value) for key, value in pairs}
+            metadata = {bytes(key).decode(): bytes(value) for key, value in pairs}
+        if "source_words" not in metadata:
+            raise InputError(f"{path}: not a file of `phrases extract`")
         source, target = (metadata[f"{side}_words"].split(b"\n") for side in ("source", "target"))
         max_length = int(metadata["max_length"])
         self.packings = Packing(source, max_length), Packing(target, max_length)

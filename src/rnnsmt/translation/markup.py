@@ -16,6 +16,9 @@ from itertools import groupby
 _TAG = re.compile(
     r"""<!--|<([/!?a-zA-Z][^\s<>/]*+)(?:(?:[^<>"']|"[^<"]*"|'[^<']*')*+>|[^<>]*>)"""  # possessive: linear time
 )
+_COMMENT_END = re.compile(r"--!?>|(?<=<!)--->")
+"""End of a comment; ``<!-->`` and ``<!--->`` are empty ones."""
+
 _RAW_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}
 """Elements whose content is not text, with the beginning of their end tags."""
 
@@ -32,6 +35,19 @@ _EMPTY = {
     *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"),
 }
 """Elements without an end tag."""
+
+_ITEMS = {
+    "li": ({"li"}, {"ul", "ol", "menu"}),
+    **dict.fromkeys(("dt", "dd"), ({"dt", "dd"}, {"dl"})),
+    **dict.fromkeys(("td", "th"), ({"td", "th", "tr", "tbody", "tfoot"}, {"table"})),
+    "tr": ({"tr", "tbody", "tfoot"}, {"table"}),
+    "option": ({"option", "optgroup"}, {"select", "datalist"}),
+    "p": (
+        {"p", "div", "ul", "ol", "dl", "table", "pre", "blockquote", "section", "h1", "h2", "h3", "h4", "h5", "h6"},
+        set(),
+    ),
+}
+"""Elements whose end tag may be missing: at whose beginning they end, unless those are inside of which others."""
 
 _PREFORMATTED = {"pre", "textarea"}
 """Elements whose line breaks end a line."""
@@ -139,7 +155,7 @@ def _lines_of_html(text: str) -> Iterator[tuple[str | None, str]]:
 def _translated_html(text: str) -> Iterator[tuple[str | None, str]]:
     """Yield the parts of ``_html_parts``; an element that is not translated is one part.
 
-    It ends with its end tag, with that of an element around it, or with the text.
+    It ends with its end tag, with that of an element around it, before the next item (``_ITEMS``), or with the text.
     """
     around: Counter[str] = Counter()  # numbers of open elements by name
     inside: Counter[str] = Counter()  # of open elements in an untranslated one, including itself
@@ -148,7 +164,9 @@ def _translated_html(text: str) -> Iterator[tuple[str | None, str]]:
         opens = _opened(name, piece)
         closes = name[1:] if name is not None and name.startswith("/") else ""
         if kept:
-            if not closes or inside[closes] or not around[closes]:
+            enders, lists = _ITEMS.get(next(iter(inside)), (set(), set()))
+            is_next = opens in enders and not any(inside[name] for name in lists)
+            if not is_next and (not closes or inside[closes] or not around[closes]):
                 kept.append(piece)
                 inside[opens] += 1
                 inside[closes] -= bool(inside[closes])
@@ -195,8 +213,8 @@ def _html_parts(text: str) -> Iterator[tuple[str | None, str]]:
         index = match.end()
         name = (match[1] or _COMMENT).lower()
         if match[1] is None:
-            close = text.find("-->", index)
-            index = len(text) if close < 0 else close + 3
+            end = _COMMENT_END.search(text, index - 2)
+            index = len(text) if end is None else end.end()
         elif ending := _RAW_ENDS.get(name):
             end = ending.search(text, index)
             index = len(text) if end is None else end.start()

@@ -153,6 +153,8 @@ def tune(
     from rnnsmt.tuning.options import LoopOptions, OptimizerOptions
     from rnnsmt.tuning.runs import ModelDecoder, by_model, open_checkpoints, tuning_runs, write_outputs
 
+    if time_limit is not None and checkpoint_dir is None:
+        raise InputError("--time-limit requires --checkpoint-dir")
     stop = Stop(time_limit)
     seeds = each(seed)
     none = [None] * len(seeds)

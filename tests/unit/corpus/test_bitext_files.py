@@ -189,6 +189,7 @@ DEFAULTS = "<!DOCTYPE tmx [<!ATTLIST tuv x CDATA 'xxxxx'>]><tmx><body></body></t
         (zipped({"[Content_Types].xml": "", "xl/workbook.xml": ""}), {}, "is a spreadsheet; save it as tab-separated"),
         (zipped({"mimetype": "", "content.xml": "", "META-INF/manifest.xml": ""}), {}, "is an OpenDocument file; save"),
         (zipped({"word/document.xml": ""}), {}, "is a document of an office program; save its text"),
+        ("# id\ten_text\tsentence_fra\n" + tsv(), {}, "the header names columns 2 3; select them with --columns 2 3"),
         ("fr\ten\n" + tsv(), {}, "the header names the columns in the other order; exchange the languages"),
         ("Target\tSource\n" + tsv(), {}, "or select the columns with --columns 2 1"),
         (zipped(OPUS), {"members": ("a", "b")}, "the archive contains no file a; available: "),

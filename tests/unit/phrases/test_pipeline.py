@@ -406,6 +406,7 @@ def test_bad_extract_and_lexicon(tmp_path, capsys):
         assert not list(tmp_path.glob(".tmp*"))
 
     score("none: no such file", extract=str(tmp_path / "none"))
+    score("e2f: not a file of `phrases extract`", extract=e2f)
     bad = tmp_path / "bad"
     for line in (b"a x", b"a x nan", b"a x 1.5", b"a x -1", b"a x y z", b"a  x 1", b""):
         bad.write_bytes(b"a x 1.0\n" + line + b"\n")

@@ -206,6 +206,11 @@ def test_runs_of_several_models_end_as_each_alone(model, tmp_path, monkeypatch, 
     assert "--ini: 2 given; specify one, or one for each of the 3 runs" in capsys.readouterr().err
 
 
+def test_a_time_limit_requires_a_checkpoint(model):
+    with pytest.raises(rnnsmt.InputError, match="time_limit requires checkpoint_dir"):
+        rnnsmt.tuning.tune(model / "moses.ini", model / "dev.en", model / "dev.fr", time_limit=9)
+
+
 def test_several_runs_stop_before_the_time_limit_and_resume(model, tmp_path, alone):
     codes = []
     while not codes or codes[-1] != 0:
