@@ -59,6 +59,7 @@ def prepare(directory: Path, page: Path) -> None:
     """Write the reader's files: `mine.yaml`, its texts and those of mini-wmt, a letter, a Moses model directory."""
     configs = [MINE, *(block for block in blocks(page, "yaml") if "corpora:" in block)]
     (directory / "mine.yaml").write_text(configs[-1])
+    (directory / "config.yaml").write_text((ROOT / "config.yaml").read_text())  # as in a directory of `rnnsmt init`
     texts = {
         lang: gzip.decompress((directory / f"results/corpus/joined/truecased/dev.{lang}.gz").read_bytes()).decode()
         for lang in ("en", "fr")
