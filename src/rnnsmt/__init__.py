@@ -10,6 +10,8 @@ command.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from rnnsmt.stages import PACKAGES
+
 if TYPE_CHECKING:
     from rnnsmt import align as align
     from rnnsmt import analysis as analysis
@@ -34,27 +36,6 @@ if TYPE_CHECKING:
     load = System
 
 __version__ = "1.0.0"
-
-PACKAGES = (
-    "align",
-    "analysis",
-    "corpus",
-    "cslm",
-    "demo",
-    "evaluation",
-    "lm",
-    "moses",
-    "nnjm",
-    "phrases",
-    "project",
-    "rnn",
-    "search",
-    "selection",
-    "seq2seq",
-    "translation",
-    "tuning",
-)
-"""Packages whose functions are for Python users; they are imported on first use."""
 
 
 def __getattr__(name: str) -> object:

@@ -1,7 +1,7 @@
 """Operations on word alignments."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from rnnsmt.base.arguments import (
     SAVE_EVERY,
@@ -9,6 +9,7 @@ from rnnsmt.base.arguments import (
     Alignment,
     CheckpointDir,
     OptionalOutput,
+    Positive,
     SaveEvery,
     Text,
     TextFiles,
@@ -16,7 +17,6 @@ from rnnsmt.base.arguments import (
     TimeLimit,
 )
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import operation
 from rnnsmt.base.reading import count_lines
 from rnnsmt.config import sections
@@ -36,7 +36,7 @@ def words(
     *,
     direction: Literal["forward", "reverse"],
     aligner: sections.Aligner = "model4",
-    max_pairs: Annotated[int, Field(ge=1)] = MAX_PAIRS,
+    max_pairs: Positive = MAX_PAIRS,
     threads: Threads = THREADS,
     checkpoint_dir: CheckpointDir | None = None,
     save_every: SaveEvery = SAVE_EVERY,

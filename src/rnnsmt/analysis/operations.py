@@ -13,6 +13,7 @@ from rnnsmt.base.arguments import (
     InputFiles,
     OptionalOutput,
     OutputFile,
+    Positive,
     Seed,
     SeveralTexts,
     Text,
@@ -45,7 +46,6 @@ Figure = Annotated[
 ]
 """One file for each format of a figure; a Python caller may omit them."""
 
-Count = Annotated[int, Field(ge=1)]
 SOME = Field(min_length=1)
 
 
@@ -120,7 +120,7 @@ def bleu_curves(
     output: Figure = None,
     output_json: OptionalOutput = None,
     *,
-    groups: Count = 8,
+    groups: Positive = 8,
 ) -> "BleuCurves":
     r"""Plot BLEU against sentence length and word frequency rank.
 
@@ -251,7 +251,7 @@ def sentence_vectors(
 
 @operation(version=2)
 def score_scatter(
-    phrase_table: InputFile, scores: InputFiles, output: Figure = None, *, sample: Count = 20_000, seed: Seed = 1
+    phrase_table: InputFile, scores: InputFiles, output: Figure = None, *, sample: Positive = 20_000, seed: Seed = 1
 ) -> "PhraseSample":
     r"""Plot network against phrase table scores (Figure 3 of the paper).
 
@@ -294,10 +294,10 @@ def phrase_examples(
     output_json: OptionalOutput = None,
     output_md: OptionalOutput = None,
     *,
-    number: Count = 5,
-    targets: Count = 3,
-    top: Count = 5,
-    draws: Count = 50,
+    number: Positive = 5,
+    targets: Positive = 3,
+    top: Positive = 5,
+    draws: Positive = 50,
     seed: Seed = 1,
 ) -> "PhraseExamples":
     r"""List the best targets of long phrases (Tables 2 and 3 of the paper).
@@ -365,7 +365,7 @@ def embeddings(
     output_json: OptionalOutput = None,
     *,
     of: Literal["words", "phrases"],
-    sample: Count = 5000,
+    sample: Positive = 5000,
     seed: Seed = 1,
 ) -> "EmbeddingMap":
     r"""Plot words or phrases in two dimensions (Figures 4 and 5 of the paper).

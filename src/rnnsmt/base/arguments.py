@@ -21,6 +21,8 @@ InputDirectory = Annotated[str | Path, Field(metavar="DIR", path="input", expect
 OutputFile = Annotated[str | Path, Field(metavar="FILE", path="output", expected="a path")]
 OutputDirectory = Annotated[str | Path, Field(metavar="DIR", path="directory", expected="a path")]
 
+Positive = Annotated[int, Field(ge=1)]
+
 OptionalOutput = Annotated[OutputFile | None, Field(required=True)]
 """An output that a Python caller may omit, because the function returns its content; the command requires it."""
 

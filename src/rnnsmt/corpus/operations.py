@@ -14,6 +14,7 @@ from rnnsmt.base.arguments import (
     OptionalOutput,
     OutputDirectory,
     OutputFile,
+    Positive,
     Seed,
     Text,
     TextFiles,
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from rnnsmt.corpus.splitting import SplitCorpus
     from rnnsmt.corpus.tokenizer import Casing
     from rnnsmt.corpus.training_overlap import KnownSentences
-
-Positive = Annotated[int, Field(ge=1)]
 
 Processes = Annotated[int, Field("number of processes; does not affect the result", ge=1, le=MAX_THREADS)]
 

@@ -15,6 +15,7 @@ from rnnsmt.base.arguments import (
     OptionalOutputs,
     OutputFile,
     OutputFiles,
+    Positive,
     SeveralTexts,
     Text,
     TextFiles,
@@ -55,8 +56,6 @@ def _network(text: str) -> tuple[str, tuple[str, str]]:
         raise ValueError("must be NAME=MODEL=HISTORY, for example rnn=model.safetensors=history.json")
     return parts[0], (parts[1], parts[2])
 
-
-Positive = Annotated[int, Field(ge=1)]
 
 Joint = Annotated[
     Mapping[str, Sequence[str]],

@@ -12,6 +12,7 @@ from rnnsmt.base.arguments import (
     MemoryMb,
     OutputDirectory,
     OutputFile,
+    Positive,
     TextFiles,
     Texts,
     Threads,
@@ -215,7 +216,7 @@ def filter(
     output_dir: OutputDirectory,
     *,
     output_lines: OutputFile | None = None,
-    max_length: Annotated[int, Field(ge=1)] = Phrases.max_length,
+    max_length: Positive = Phrases.max_length,
 ) -> Written:
     r"""Filter the phrase and reordering tables for given input texts.
 

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from rnnsmt.base.arguments import InputDirectory, InputFile
+from rnnsmt.base.arguments import InputDirectory, InputFile, Positive
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Printed, operation
 
 CorpusOption = Annotated[
     Sequence[Sequence[InputFile]], Field(expected="a list that has a list of one or two files for every corpus")
 ]
-Column = Annotated[int, Field(ge=1)]
 
 
 @operation(version=1)
@@ -25,7 +24,7 @@ def init(
     test: CorpusOption = (),
     mono: Annotated[Sequence[InputFile], Field(metavar="TARGET")] = (),
     languages: Annotated[tuple[str, str], Field(metavar=("SOURCE", "TARGET"))] | None = None,
-    columns: Annotated[tuple[Column, Column], Field(metavar=("S", "T"))] | None = None,
+    columns: Annotated[tuple[Positive, Positive], Field(metavar=("S", "T"))] | None = None,
     members: Annotated[Sequence[tuple[str, str]], Field(metavar=("S", "T"))] = (),
     profile: Literal["default", "slurm"] = "default",
 ) -> Printed:

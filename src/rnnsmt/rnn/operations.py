@@ -14,6 +14,7 @@ from rnnsmt.base.arguments import (
     OptionalOutput,
     OutputDirectory,
     OutputFile,
+    Positive,
     SaveEvery,
     Seed,
     Text,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
     from rnnsmt.networks.devices import DeviceSetup
     from rnnsmt.rnn.training import RnnTask
-
-Positive = Annotated[int, Field(ge=1)]
 
 
 def _parse_shard(text: str) -> tuple[int, int]:

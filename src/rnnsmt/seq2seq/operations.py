@@ -15,6 +15,7 @@ from rnnsmt.base.arguments import (
     OutputDirectory,
     OutputFile,
     OutputFiles,
+    Positive,
     SaveEvery,
     Seed,
     SeveralTexts,
@@ -150,7 +151,7 @@ def translate(
     *,
     report: OutputFiles | None = None,
     beam: Beam = Lstms.beam,
-    batch: Annotated[int, Field(ge=1)] = 64,
+    batch: Positive = 64,
     device: Device = Rnn.device,
     threads: Threads = THREADS,
 ) -> Values[list[str]]:
