@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from rnnsmt import __version__, base
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.progress import StageClock, print_messages
+from rnnsmt.base.progress import StageClock, print_messages, printable
 from rnnsmt.base.resuming import catch_signals, leave_signals, received_signal, signal_again
 from rnnsmt.stages import PACKAGES, SHORT, operations
 
@@ -121,8 +121,7 @@ def _sentence(error: Exception) -> str | None:
             text = f"{error.filename}: {error.strerror}; check the path and its permissions"
     elif isinstance(error, RuntimeError):
         return None
-    # escape control characters, for example of a text file
-    return "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)
+    return printable(text)
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):

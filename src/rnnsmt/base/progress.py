@@ -38,14 +38,19 @@ def print_messages() -> None:
     _LOGGER.propagate = False
 
 
+def printable(text: str) -> str:
+    """Return a text as one line, with control characters and bytes of names that are not UTF-8 as ``\\x..``."""
+    return "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)
+
+
 def say(text: str) -> None:
     """Log one line about the progress of an operation."""
-    _LOGGER.info(text)
+    _LOGGER.info(printable(text))
 
 
 def warn(text: str) -> None:
     """Log a warning, one line."""
-    _LOGGER.warning(text)
+    _LOGGER.warning(printable(text))
 
 
 def track(items: Iterable[Item], what: str, total: int | None = None, unit: str = "lines") -> Iterator[Item]:
