@@ -28,6 +28,7 @@ from rnnsmt import __version__
 if __version__ != VERSION:
     raise WorkflowError(f"rnnsmt {__version__} is installed, but this workflow requires {VERSION}")
 
+from rnnsmt import registries
 from rnnsmt.base.errors import InputError
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths

@@ -4,6 +4,7 @@ import json
 SCORES = expand(f"{RUN}/{{set}}.bleu.json", system=settings.compare, run=RUNS, set=SETS)
 NETWORK_NAMES = systems.of_every_training("{name}{n}") + systems.lstm_names
 JOINT = " ".join(f"--joint {name}={'+'.join(parts)}" for name, parts in settings.evaluation.joint.items())
+METRICS = " ".join(settings.evaluation.metrics)
 KEEP_CASE = switch("no-detruecase", settings.text.lowercase or not settings.text.truecase)
 
 
@@ -118,13 +119,15 @@ rule score:
         runtime=minutes(30),
     params:
         version=version("evaluation", "score"),
+        metrics=METRICS,
+        packages=registries.METRICS.packages(settings.evaluation.metrics),
         detokenize=version("corpus", "detokenize"),
         sets=lambda w, input: SETS,  # another order is no reason to score again
         case=f"{KEEP_CASE} {switch('lowercase', settings.text.lowercase)}",
     shell:
         "rnnsmt evaluation score --hypothesis {input.text:q} --reference {input.reference:q} "
         "--detok-reference {input.plain_reference:q} --decode-report {input.decode:q} --test-set {params.sets} "
-        f"--detokenize --lang {TARGET} {{params.case}} --system {{wildcards.system}} "
+        f"--detokenize --lang {TARGET} {{params.case}} --metrics {{params.metrics}} --system {{wildcards.system}} "
         "--output-tokens {output.tokens:q} --output-detokenized {output.detokenized:q} --output {output.scores:q} "
         "&> {log:q}"
 
@@ -152,6 +155,7 @@ rule table1:
         runtime=minutes(120),
     params:
         version=version("evaluation", "table"),
+        metrics=METRICS,
         sets=in_order(SETS),
         joint=JOINT,
         paper=switch("paper", settings.evaluation.paper),
@@ -163,7 +167,7 @@ rule table1:
     shell:
         "rnnsmt evaluation table --scores {input.scores:q} --history {input.histories:q} {params.joint} --features {params.features} "
         "--trainings {params.trainings} --dev-set dev --title {params.title:q} --tuning {params.tuning:q} "
-        "{params.paper} {params.provenance} --output-tsv {output.tsv:q} --output-json {output.json:q} "
+        "--metrics {params.metrics} {params.paper} {params.provenance} --output-tsv {output.tsv:q} --output-json {output.json:q} "
         "--output-contrasts {output.contrasts:q} --output-md {output.md:q} --output-html {output.html:q} &> {log:q}"
 
 

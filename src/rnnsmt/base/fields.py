@@ -32,6 +32,7 @@ from typing import (
 )
 
 from rnnsmt.base.options import MAX_INT, option
+from rnnsmt.base.registry import Registry
 
 _BOUNDS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "ge": ("at least", operator.ge),
@@ -77,6 +78,7 @@ class Field:
         required: whether the command requires the option although the function has a default.
         positional: whether the command takes the value without the name of an option.
         group: several options of a command that make one value, for example the settings of a network.
+        registry: the things of which the value is a name.
     """
 
     description: str = ""
@@ -97,6 +99,7 @@ class Field:
     required: bool = False
     positional: bool = False
     group: "Group | None" = None
+    registry: "Registry[Any] | None" = None
 
     __is_annotated_types_grouped_metadata__: ClassVar[Literal[True]] = True
 
@@ -111,10 +114,12 @@ class Field:
         from pydantic import Field as Expanded
 
         bounds = {name: getattr(self, name) for name in (*_BOUNDS, "min_length", "max_length", "pattern")}
-        extra = None if self.demo is None else {"demo": self.demo}
-        yield Expanded(description=self.description or None, json_schema_extra=extra, **bounds)
-        if self.check is not None:
-            check = self.check
+        extra = {"demo": self.demo} if self.demo is not None else {}
+        if self.registry is not None:
+            extra["examples"] = list(self.registry)
+        yield Expanded(description=self.description or None, json_schema_extra=extra or None, **bounds)
+        check = self.check if self.registry is None else self.registry.check
+        if check is not None:
             yield AfterValidator(lambda value: (check(value), value)[1])
 
     def over(self, other: "Field") -> "Field":
@@ -141,6 +146,8 @@ class Field:
             raise ValueError(f"must match {self.pattern}")
         if self.check is not None:
             self.check(value)
+        if self.registry is not None:
+            self.registry.check(value)
 
 
 @dataclass(frozen=True)
@@ -349,7 +356,7 @@ def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, 
     elif origin in _LISTS and field.parse is None:
         rest |= _of_list(kind, field, rest["default"])
     else:
-        rest |= {"type": _parser(Annotated[kind, field]), "metavar": field.metavar or _metavar(kind)}
+        rest |= {"type": _parser(Annotated[kind, field]), "metavar": _metavar(Annotated[kind, field])}
     if (setting.required or field.required) and not field.positional:
         rest["required"] = True
     parser.add_argument(*names, **{"help": field.description.replace("%", "%%")} | rest | changes)
@@ -469,6 +476,8 @@ def _metavar(annotation: Any) -> Any:
     kind, field = described(annotation)
     if get_origin(kind) is Literal:
         return f"{{{','.join(map(str, get_args(kind)))}}}"
+    if field.registry is not None and field.metavar is None:
+        return f"{{{','.join(field.registry)}}}"
     return field.metavar or _METAVARS.get(kind)
 
 

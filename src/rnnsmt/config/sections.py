@@ -17,6 +17,7 @@ from rnnsmt.base.fields import Field
 from rnnsmt.config.corpus_entry import CorpusEntry, Fraction, Name
 from rnnsmt.config.declaration import auto, section
 from rnnsmt.config.features import UnknownScore
+from rnnsmt.registries import METRICS
 
 SystemName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_+-]*$", max_length=60)]
 
@@ -400,10 +401,17 @@ class SystemEntry:
     ] = None
 
 
+Metrics = Annotated[
+    Sequence[Annotated[str, Field(registry=METRICS)]],
+    Field(description="metrics of the detokenised text, besides sacreBLEU", min_length=0),
+]
+
+
 @section
 class Evaluation:
     """Result tables."""
 
+    metrics: Metrics = tuple(METRICS)
     joint: Annotated[
         dict[Name, list[str]],
         Field(description="additional rows for several test sets scored as one: name -> names of the test sets"),

@@ -27,7 +27,7 @@ from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.config.features import FEATURES, label
 from rnnsmt.config.languages import Language
-from rnnsmt.config.sections import Device, Rnn
+from rnnsmt.config.sections import Device, Evaluation, Metrics, Rnn
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -164,11 +164,12 @@ def score(
     detruecase: bool = True,
     lang: Language | None = None,
     lowercase: bool = False,
+    metrics: Metrics = Evaluation.metrics,
     decode_report: InputFiles | None = None,
     output_tokens: OutputFiles | None = None,
     output_detokenized: OutputFiles | None = None,
 ) -> "Values[Score]":
-    r"""Score output: tokenised BLEU as in multi-bleu.perl; sacreBLEU, chrF and TER on detokenised text.
+    r"""Score output: tokenised BLEU as in multi-bleu.perl; sacreBLEU, chrF, TER and others on detokenised text.
 
     Inputs are tokenised outputs and one or more tokenised references, and optionally the detokenised outputs with
     untokenised references and the reports of the decoder. Every output (JSON) is a score file for `evaluation table`.
@@ -203,12 +204,12 @@ def score(
         system: name of the system, for example baseline.
         test_set: name of the test set, or names of several.
         run: number of the first tuning run (1-based).
-        detok_hypothesis: detokenised output for sacreBLEU, chrF and TER.
-        detok_reference: untokenised reference, for sacreBLEU, chrF and TER; several as for ``reference``.
+        detok_hypothesis: detokenised output for sacreBLEU and ``metrics``.
+        detok_reference: untokenised reference, for sacreBLEU and ``metrics``; several as for ``reference``.
         detokenize: detruecase and detokenise the output; requires ``lang`` and ``detok_reference``.
         detruecase: capitalise the first word of a sentence, with ``detokenize``.
         lang: language of the output, two-letter code; selects sacreBLEU's tokeniser (default: 13a).
-        lowercase: ignore case in sacreBLEU, chrF and chrF++.
+        lowercase: ignore case in sacreBLEU, chrF and chrF++; TER always does.
         decode_report: reports of `search decode` (JSON), which are copied into the score files.
         output_tokens: output files of ``detokenize``: detruecased output.
         output_detokenized: output files of ``detokenize``: detokenised output.
@@ -270,6 +271,7 @@ def score(
                     lowercase,
                     texts["--decode-report"][index],
                     lang,
+                    metrics,
                 )
                 if texts["--output"][index] is not None:
                     write_score(texts["--output"][index], found[index])
@@ -299,7 +301,7 @@ def _check_numbers(
 def _figures(scores: "Sequence[Score]") -> dict[str, Any]:
     """Log the BLEU of outputs, and return scores by name for the last line of the log: all of one, or means of BLEU."""
     from rnnsmt.base.progress import say
-    from rnnsmt.evaluation.text_metrics import METRICS
+    from rnnsmt.registries import METRICS
 
     for one in scores:
         say(f"{one.system}, {one.test_set}, run {one.run}: {one.bleu}")
@@ -337,6 +339,7 @@ def table(
     history: InputFiles = (),
     paper: bool = False,
     dev_set: Annotated[Sequence[str], Field(metavar="NAME")] = ("dev", "val"),
+    metrics: Metrics = Evaluation.metrics,
 ) -> Table:
     r"""Write Table 1 from the score files of all runs: one row per system and test set, and the gain from each feature.
 
@@ -383,8 +386,8 @@ def table(
     from rnnsmt.base.progress import say
     from rnnsmt.evaluation.render import write_tables
     from rnnsmt.evaluation.rows import (
-        COLUMNS,
-        CONTRAST_COLUMNS,
+        columns,
+        contrast_columns,
         runs_below_start,
         table_of,
         write_table_json,
@@ -392,20 +395,20 @@ def table(
     )
 
     read = _read_scores(each(scores), joint)
-    rows, contrasts = table_of(read, dev_set, joint or {}, features, paper, trainings)
+    rows, contrasts = table_of(read, dev_set, joint or {}, features, paper, trainings, metrics)
     below_start = runs_below_start(read, map(str, each(history)))
     for row in rows:
         row["below_start"] = below_start.get(row["system"])
     if output_tsv is not None:
-        write_tsv(output_tsv, rows, COLUMNS, paper)
+        write_tsv(output_tsv, rows, columns(tuple(metrics)), paper)
     write_tables(
         output_md, output_html, rows, contrasts, dev_set,
         paper=paper, title=title, tuning=tuning, provenance=provenance,
     )  # fmt: skip
     if output_contrasts is not None:
-        write_tsv(output_contrasts, contrasts, CONTRAST_COLUMNS, paper)
+        write_tsv(output_contrasts, contrasts, contrast_columns(tuple(metrics)), paper)
     if output_json is not None:
-        write_table_json(output_json, rows, contrasts, paper)
+        write_table_json(output_json, rows, contrasts, paper, tuple(metrics))
     for row in rows:
         runs = " ".join(f"{bleu:.2f}" for bleu in row["bleu_runs"])
         say(f"{label(row['system'])}, {row['test_set']}: BLEU {row['bleu']:.2f} ({runs})")

@@ -1,9 +1,10 @@
 """Table 1 as numbers: rows with means, standard deviations and contrasts, and their output as TSV and JSON."""
 
 import statistics
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,12 +26,15 @@ from rnnsmt.config.features import (
 from rnnsmt.evaluation.published import PUBLISHED, paper_figure, paper_gain
 from rnnsmt.evaluation.scores import Runs, Score, Scores
 from rnnsmt.evaluation.significance import Statistics, compare
-from rnnsmt.evaluation.text_metrics import METRICS
+from rnnsmt.registries import METRICS
+
+if TYPE_CHECKING:
+    from rnnsmt.evaluation.metrics import Metric
 
 FORMAT = "rnnsmt-table-5"
 
 Record = dict[str, Any]
-"""Row of the table or contrast by the names of ``COLUMNS`` or ``CONTRAST_COLUMNS``; missing: unknown or undefined."""
+"""Row of the table or contrast by the names of ``columns`` or ``contrast_columns``; missing: unknown or undefined."""
 
 P_BOOTSTRAP = "p-value of this difference: paired bootstrap over sentences (Koehn 2004), as in sacreBLEU"
 P_STRICT = (
@@ -45,15 +49,20 @@ METRIC_TESTS = ("diff", "low", "high", "p_strict")
 """Columns of a difference by a metric other than BLEU, after the name of the metric."""
 
 
-def _metric_columns(suffix: str, reference: str) -> dict[str, str]:
+def _of(metrics: Iterable[str]) -> Iterator[tuple[str, "Metric"]]:
+    """Yield metrics with their names."""
+    return ((name, METRICS[name]) for name in metrics)
+
+
+def _metric_columns(metrics: Sequence[str], suffix: str, reference: str) -> dict[str, str]:
     """Return the columns of the differences by metrics other than BLEU, with their descriptions."""
     return {
         f"{name}_{column}{suffix}": text
-        for name, metric in METRICS.items()
+        for name, metric in _of(metrics)
         for column, text in zip(
             METRIC_TESTS,
             (
-                f"{metric.label} minus that of {reference}{'; lower is better' if name == 'ter' else ''}",
+                f"{metric.label} minus that of {reference}{'; lower is better' if metric.lower_is_better else ''}",
                 "lower end of the 95 % confidence interval of this difference, computed as for BLEU",
                 HIGH,
                 "p-value of this difference, computed as p_strict of BLEU",
@@ -63,67 +72,79 @@ def _metric_columns(suffix: str, reference: str) -> dict[str, str]:
     }
 
 
-COLUMNS: dict[str, str] = {
-    "system": "name of the system",
-    "test_set": "name of the test set",
-    "bleu": "tokenised BLEU, mean over the tuning runs",
-    "bleu_sd": "sample standard deviation of bleu over the tuning runs",
-    "sacrebleu": "sacreBLEU of the detokenised text, mean over the tuning runs",
-    "sacrebleu_sd": "sample standard deviation of sacrebleu over the tuning runs",
-    **{
-        column: text
-        for name, metric in METRICS.items()
-        for column, text in (
-            (name, f"{metric.label} of the detokenised text, mean over the tuning runs"),
-            (f"{name}_sd", f"sample standard deviation of {name} over the tuning runs"),
-        )
-    },
-    "runs": "number of tuning runs",
-    "trainings": "number of training runs of its networks, through which the tuning runs cycle; with 1, no value "
-    "includes the variance due to training",
-    "diff_baseline": "BLEU minus that of the baseline",
-    "low_baseline": LOW,
-    "high_baseline": HIGH,
-    "detectable_baseline": DETECTABLE,
-    "p_bootstrap": P_BOOTSTRAP,
-    "p_strict": P_STRICT,
-    "without": "system without the feature that is added last in the paper; the other features are in the contrasts",
-    "diff_without": "BLEU minus that of the system in the column without",
-    "low_without": LOW,
-    "high_without": HIGH,
-    "detectable_without": DETECTABLE,
-    "p_bootstrap_without": "p-value of this difference, computed as p_bootstrap",
-    "p_strict_without": "p-value of this difference, computed as p_strict",
-    **_metric_columns("_baseline", "the baseline"),
-    **_metric_columns("_without", "the system in the column without"),
-    "bleu_runs": "tokenised BLEU of every run",
-    "sacrebleu_runs": "sacreBLEU of every run",
-    "length_ratio": "words of the output per word of the reference, mean over the runs",
-    "unknown_words": "input words passed through untranslated, mean over the runs",
-    "below_start": "numbers of the tuning runs whose dev BLEU is below that of the initial weights",
-    "segments": "segments of the test set",
-    "paper_bleu": "published BLEU on WMT 2014 English-French: newstest2014, for dev newstest2012+2013",
-    "paper_diff_baseline": "the paper's difference to its baseline",
-    "paper_diff_without": "the paper's difference to its system without the last feature",
-    "signature": "signature of sacreBLEU",
-}
-"""Columns of the table; an empty cell or null: unknown or undefined (the standard deviation of one run)."""
+@cache
+def columns(metrics: tuple[str, ...]) -> dict[str, str]:
+    """Return the columns of the table, with their descriptions.
 
-CONTRAST_COLUMNS: dict[str, str] = {
-    "test_set": "name of the test set",
-    "feature": "feature that is added",
-    "system": "name of the system with the feature",
-    "without": "the same system without the feature",
-    "difference": "BLEU of the system minus that of the system without the feature, means over the tuning runs",
-    "low": LOW,
-    "high": HIGH,
-    "detectable": DETECTABLE,
-    "p_bootstrap": P_BOOTSTRAP,
-    "p_strict": P_STRICT,
-    **_metric_columns("", "the system without the feature"),
-    "paper_difference": "published difference on WMT 2014 English-French: newstest2014, for dev newstest2012+2013",
-}
-"""Columns of the contrasts: every feature of every system, if the system without it is in the table."""
+    An empty cell or null: unknown or undefined (the standard deviation of one run).
+
+    Args:
+        metrics: names of the metrics other than BLEU.
+    """
+    return {
+        "system": "name of the system",
+        "test_set": "name of the test set",
+        "bleu": "tokenised BLEU, mean over the tuning runs",
+        "bleu_sd": "sample standard deviation of bleu over the tuning runs",
+        "sacrebleu": "sacreBLEU of the detokenised text, mean over the tuning runs",
+        "sacrebleu_sd": "sample standard deviation of sacrebleu over the tuning runs",
+        **{
+            column: text
+            for name, metric in _of(metrics)
+            for column, text in (
+                (name, f"{metric.label} of the detokenised text, mean over the tuning runs"),
+                (f"{name}_sd", f"sample standard deviation of {name} over the tuning runs"),
+            )
+        },
+        "runs": "number of tuning runs",
+        "trainings": "number of training runs of its networks, through which the tuning runs cycle; with 1, no value "
+        "includes the variance due to training",
+        "diff_baseline": "BLEU minus that of the baseline",
+        "low_baseline": LOW,
+        "high_baseline": HIGH,
+        "detectable_baseline": DETECTABLE,
+        "p_bootstrap": P_BOOTSTRAP,
+        "p_strict": P_STRICT,
+        "without": "system without the feature that is added last in the paper; the other features are in the "
+        "contrasts",
+        "diff_without": "BLEU minus that of the system in the column without",
+        "low_without": LOW,
+        "high_without": HIGH,
+        "detectable_without": DETECTABLE,
+        "p_bootstrap_without": "p-value of this difference, computed as p_bootstrap",
+        "p_strict_without": "p-value of this difference, computed as p_strict",
+        **_metric_columns(metrics, "_baseline", "the baseline"),
+        **_metric_columns(metrics, "_without", "the system in the column without"),
+        "bleu_runs": "tokenised BLEU of every run",
+        "sacrebleu_runs": "sacreBLEU of every run",
+        "length_ratio": "words of the output per word of the reference, mean over the runs",
+        "unknown_words": "input words passed through untranslated, mean over the runs",
+        "below_start": "numbers of the tuning runs whose dev BLEU is below that of the initial weights",
+        "segments": "segments of the test set",
+        "paper_bleu": "published BLEU on WMT 2014 English-French: newstest2014, for dev newstest2012+2013",
+        "paper_diff_baseline": "the paper's difference to its baseline",
+        "paper_diff_without": "the paper's difference to its system without the last feature",
+        "signature": "signature of sacreBLEU",
+    }
+
+
+@cache
+def contrast_columns(metrics: tuple[str, ...]) -> dict[str, str]:
+    """Return the columns of the contrasts: every feature of every system, if the system without it is in the table."""
+    return {
+        "test_set": "name of the test set",
+        "feature": "feature that is added",
+        "system": "name of the system with the feature",
+        "without": "the same system without the feature",
+        "difference": "BLEU of the system minus that of the system without the feature, means over the tuning runs",
+        "low": LOW,
+        "high": HIGH,
+        "detectable": DETECTABLE,
+        "p_bootstrap": P_BOOTSTRAP,
+        "p_strict": P_STRICT,
+        **_metric_columns(metrics, "", "the system without the feature"),
+        "paper_difference": "published difference on WMT 2014 English-French: newstest2014, for dev newstest2012+2013",
+    }
 
 
 def table_of(
@@ -133,6 +154,7 @@ def table_of(
     features: Mapping[str, Collection[str]] | None = None,
     paper: bool = False,
     trainings: int = 1,
+    metrics: Sequence[str] = tuple(METRICS),
 ) -> tuple[list[Record], list[Record]]:
     """Return the rows, systems in the order of their scores, dev sets first, joint sets last; and the contrasts.
 
@@ -144,6 +166,7 @@ def table_of(
         features: features that a system adds to the baseline, if its name does not specify them.
         paper: include the published figures; joint sets have none.
         trainings: number of training runs per network, through which the tuning runs of systems with networks cycle.
+        metrics: names of the metrics other than BLEU; the table has those that all scores have.
     """
     for (system, _), runs in scores.items():
         if len(runs) % trainings:
@@ -166,13 +189,14 @@ def table_of(
             if reference != system and (reference, test_set) in scores:
                 shared = share_networks(own, added.get(reference))
                 both = counted[reference], counted[system]
-                tested[reference] = _contrast(scores, system, reference, test_set, both, shared)
+                tested[reference] = _contrast(scores, system, reference, test_set, both, shared, metrics)
                 if is_dev is not None:
                     tested[reference]["paper_difference"] = paper_gain(system, reference, is_dev)
         smaller = {feature: name for feature, name in smaller.items() if name in tested}
         row = {"system": system, "test_set": test_set, "features": own, "trainings": counted[system]}
         last = smaller.get(last_feature(own) or "")
-        row |= _means(scores[system, test_set]) | _differences(tested.get(BASELINE, {}), tested.get(last or "", {}))
+        row |= _means(scores[system, test_set], metrics)
+        row |= _differences(tested.get(BASELINE, {}), tested.get(last or "", {}), metrics)
         rows.append(row | {"without": last, "paper_bleu": None if is_dev is None else paper_figure(system, is_dev)})
         contrasts += [
             {"test_set": test_set, "feature": feature, "system": system, "without": name} | tested[name]
@@ -203,13 +227,13 @@ def runs_below_start(scores: Scores, histories: Iterable[str]) -> dict[str, list
     }
 
 
-def _means(by_run: Runs) -> Record:
+def _means(by_run: Runs, metrics: Sequence[str]) -> Record:
     """Return the scores of the runs of a system on a test set, with means and standard deviations."""
     runs = [score for _, score in sorted(by_run.items())]
     sacre = [score.sacrebleu for score in runs if score.sacrebleu is not None]
     unknown = [float(score.unknown_words) for score in runs if score.unknown_words is not None]
     values = {"bleu": [score.bleu.bleu for score in runs], "sacrebleu": [result.score for result in sacre]}
-    values |= {name: [score.metrics[name].score for score in runs] for name in _common_metrics(runs)}
+    values |= {name: [score.metrics[name].score for score in runs] for name in _common_metrics(runs, metrics)}
     return {
         **{name: _mean(of_runs) for name, of_runs in values.items()},
         **{f"{name}_sd": statistics.stdev(of_runs) for name, of_runs in values.items() if len(of_runs) > 1},
@@ -228,21 +252,27 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 TESTS = ("low", "high", "detectable", "p_bootstrap", "p_strict")
-"""Columns of a difference of BLEU, named as in ``CONTRAST_COLUMNS``."""
+"""Columns of a difference of BLEU, named as in ``contrast_columns``."""
 
 
-def _differences(baseline: Record, last: Record) -> Record:
+def _differences(baseline: Record, last: Record, metrics: Sequence[str]) -> Record:
     """Return the columns of a row for its differences to the baseline and to the system without the last feature."""
     values: Record = {"diff_baseline": baseline.get("difference"), "diff_without": last.get("difference")}
     values |= {name: baseline.get(name) for name in TESTS if name.startswith("p_")}
     for suffix, contrast in (("_baseline", baseline), ("_without", last)):
-        values |= {f"{name}{suffix}": contrast.get(name) for name in (*TESTS, *_metric_columns("", ""))}
+        values |= {f"{name}{suffix}": contrast.get(name) for name in (*TESTS, *_metric_columns(metrics, "", ""))}
         values[f"paper_diff{suffix}"] = contrast.get("paper_difference")
     return values
 
 
 def _contrast(
-    scores: Scores, system: str, reference: str, test_set: str, trainings: tuple[int, int], shared: bool
+    scores: Scores,
+    system: str,
+    reference: str,
+    test_set: str,
+    trainings: tuple[int, int],
+    shared: bool,
+    metrics: Sequence[str],
 ) -> Record:
     """Compare a system with another one, the reference, run by run.
 
@@ -260,17 +290,17 @@ def _contrast(
     low, high = tested.interval or (None, None)
     values = (low, high, tested.detectable, tested.p_bootstrap, tested.p_strict)
     contrast |= dict(zip(TESTS, values, strict=True))
-    for name in _common_metrics([*others.values(), *runs.values()]):
+    for name in _common_metrics([*others.values(), *runs.values()], metrics):
         both = _statistics(others, name), _statistics(runs, name)
-        tested = compare(*both, trainings, shared, METRICS[name].of_many)
+        tested = compare(*both, trainings, shared, METRICS[name].score)
         low, high = tested.interval or (None, None)
         columns = [f"{name}_{part}" for part in METRIC_TESTS]
         contrast |= dict(zip(columns, (tested.difference, low, high, tested.p_strict), strict=True))
     return contrast
 
 
-def _common_metrics(scores: Sequence[Score]) -> list[str]:
-    return [name for name in METRICS if all(name in score.metrics for score in scores)]
+def _common_metrics(scores: Sequence[Score], metrics: Sequence[str]) -> list[str]:
+    return [name for name in metrics if all(name in score.metrics for score in scores)]
 
 
 def _statistics(runs: Runs, metric: str | None = None) -> Statistics:
@@ -287,46 +317,51 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("bleu_runs", "sacrebleu_runs"), _runs_text),
     "below_start": lambda runs: " ".join(map(str, runs)),
     "unknown_words": "{:.12g}".format,
-    **dict.fromkeys((name for name in {**COLUMNS, **CONTRAST_COLUMNS} if name.startswith("paper_")), "{:.2f}".format),
+    **dict.fromkeys(
+        (name for name in {**columns(()), **contrast_columns(())} if name.startswith("paper_")), "{:.2f}".format
+    ),
 }
 """Formats of columns in the TSV files; other numbers have four decimals."""
 
 
-def write_tsv(path: str | Path, records: Sequence[Record], columns: Mapping[str, str], paper: bool) -> None:
-    """Write a line for each record; paper: include the published figures."""
+def write_tsv(path: str | Path, records: Sequence[Record], named: Mapping[str, str], paper: bool) -> None:
+    """Write a line for each record, with the columns in ``named``; paper: include the published figures."""
     from pandas import DataFrame
 
-    frame = DataFrame(records, columns=_shown(columns, paper))
+    frame = DataFrame(records, columns=_shown(named, paper))
     for name in frame.columns.intersection(list(FORMATS)):
         frame[name] = frame[name].map(FORMATS[name], na_action="ignore")
     with atomic_text(path) as out:
         frame.to_csv(out, sep="\t", index=False, float_format="%.4f")
 
 
-def _shown(columns: Mapping[str, str], paper: bool) -> list[str]:
-    return [name for name in columns if paper or not name.startswith("paper_")]
+def _shown(named: Mapping[str, str], paper: bool) -> list[str]:
+    return [name for name in named if paper or not name.startswith("paper_")]
 
 
-def write_table_json(path: str | Path, rows: Sequence[Record], contrasts: Sequence[Record], paper: bool) -> None:
+def write_table_json(
+    path: str | Path, rows: Sequence[Record], contrasts: Sequence[Record], paper: bool, metrics: tuple[str, ...]
+) -> None:
     """Write rows and contrasts with six decimals, and the meaning of the columns; paper: include published figures."""
-    columns, contrast_columns = _shown(COLUMNS, paper), _shown(CONTRAST_COLUMNS, paper)
+    of_rows, of_contrasts = columns(metrics), contrast_columns(metrics)
+    shown, of_contrast = _shown(of_rows, paper), _shown(of_contrasts, paper)
     content = {
         "format": FORMAT,
         "rnnsmt": __version__,
-        "columns": {"label": "readable name of the system"} | {name: COLUMNS[name] for name in columns},
-        "rows": [{"label": label(row["system"])} | _rounded(row, columns) for row in rows],
-        "contrast_columns": {name: CONTRAST_COLUMNS[name] for name in contrast_columns},
-        "contrasts": [_rounded(contrast, contrast_columns) for contrast in contrasts],
+        "columns": {"label": "readable name of the system"} | {name: of_rows[name] for name in shown},
+        "rows": [{"label": label(row["system"])} | _rounded(row, shown) for row in rows],
+        "contrast_columns": {name: of_contrasts[name] for name in of_contrast},
+        "contrasts": [_rounded(contrast, of_contrast) for contrast in contrasts],
     }
     if paper:
         content["paper"] = {system: figures._asdict() for system, figures in PUBLISHED.items()}
     write_json(path, content)
 
 
-def _rounded(values: Record, columns: Iterable[str]) -> Record:
+def _rounded(values: Record, names: Iterable[str]) -> Record:
     def rounded(value: Any) -> Any:
         if isinstance(value, list):
             return [rounded(number) for number in value]
         return round(value, 6) if isinstance(value, float) else value
 
-    return {name: rounded(values.get(name)) for name in columns}
+    return {name: rounded(values.get(name)) for name in names}

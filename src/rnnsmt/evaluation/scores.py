@@ -1,7 +1,7 @@
 """Scores of the output of a system on a test set, their file (JSON), and joint test sets.
 
-A score is tokenised BLEU as computed by multi-bleu.perl, and sacreBLEU (Post 2018), chrF, chrF++ and TER of the
-detokenised text. ``evaluation score`` writes score files, ``evaluation table`` reads them.
+A score is tokenised BLEU as computed by multi-bleu.perl, and sacreBLEU (Post 2018) and other metrics of the detokenised
+text. ``evaluation score`` writes score files, ``evaluation table`` reads them.
 """
 
 from collections import defaultdict
@@ -19,8 +19,9 @@ from rnnsmt.base.reading import read_json
 from rnnsmt.base.writing import write_json
 from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of, read_texts
 from rnnsmt.config.languages import WITHOUT_SPACES
-from rnnsmt.evaluation.text_metrics import MetricScore, in_words, joint_metrics, score_texts
+from rnnsmt.evaluation.metrics import MetricScore, in_words, joint_metrics, score_texts
 from rnnsmt.formats.nbest import SEGMENTATION_MARK
+from rnnsmt.registries import METRICS
 
 FORMATS = ("rnnsmt-bleu-4", "rnnsmt-bleu-3")
 """Formats of score files that can be read; the first one is written. The second has no metrics other than BLEU."""
@@ -54,7 +55,7 @@ class Score:
     """Report of the decoder without its times."""
     path: str = ""
     metrics: Mapping[str, MetricScore] = field(default_factory=dict)
-    """chrF, chrF++ and TER of the detokenised text, by the names of ``METRICS``."""
+    """Other metrics of the detokenised text, by the names of ``METRICS``."""
 
     @property
     def segments(self) -> int:
@@ -90,15 +91,17 @@ def score_output(
     lowercase: bool = False,
     decode_report: str | None = None,
     lang: str | None = None,
+    metrics: Sequence[str] = tuple(METRICS),
 ) -> Score:
     """Score a tokenised output and, if given, the same output detokenised.
 
     Args:
         hypothesis, references: files, one tokenised segment per line.
-        plain_hypothesis, plain_references: the same, not tokenised, for sacreBLEU, chrF and TER.
-        lowercase: ignore case in sacreBLEU, chrF and chrF++.
+        plain_hypothesis, plain_references: the same, not tokenised, for sacreBLEU and ``metrics``.
+        lowercase: ignore case in sacreBLEU, and in metrics that can.
         decode_report: report of the decoder, which is copied to the score file without its times.
         lang: two-letter code of the output, which selects the tokeniser of sacreBLEU.
+        metrics: names of metrics other than BLEU.
     """
     from rnnsmt.bleu.batch import corpus_statistics
 
@@ -108,7 +111,7 @@ def score_output(
             raise InputError(
                 f"{hypothesis}, line {number}: contains {mark[0][:40]}, which Moses writes with -t; decode without it"
             )
-    plain, metrics = None, {}
+    plain, others = None, {}
     if plain_hypothesis is not None:
         plain_hypotheses, plain_texts = read_texts(plain_hypothesis, list(plain_references or []))
         if len(plain_hypotheses) != len(hypotheses):
@@ -117,8 +120,8 @@ def score_output(
                 "both must contain the same output"
             )
         plain = sacre_bleu(plain_hypotheses, plain_texts, lowercase, lang)
-        metrics = score_texts(plain_hypotheses, plain_texts, lowercase)
-        _tell_without_spaces(lang, plain.signature)
+        others = score_texts(plain_hypotheses, plain_texts, lowercase, metrics)
+        _tell_without_spaces(lang, plain.signature, metrics)
     return Score(
         system=system,
         test_set=test_set,
@@ -127,7 +130,7 @@ def score_output(
         sentences=corpus_statistics(hypotheses, texts),
         sacrebleu=plain,
         decode=None if decode_report is None else _read_report(decode_report),
-        metrics=metrics,
+        metrics=others,
     )
 
 
@@ -156,12 +159,15 @@ def sacre_bleu(
     )
 
 
-def _tell_without_spaces(lang: str | None, signature: str) -> None:
+def _tell_without_spaces(lang: str | None, signature: str, metrics: Sequence[str]) -> None:
     """Print a warning about the metrics that need spaces between words, for a language that is written without them."""
-    if lang in WITHOUT_SPACES:
-        metrics = "sacreBLEU with 13a, chrF++ and TER" if "tok:13a" in signature else "chrF++ and TER"
+    labels = [METRICS[name].label for name in metrics if METRICS[name].separates_words]
+    if "tok:13a" in signature:
+        labels.insert(0, "sacreBLEU with 13a")
+    if lang in WITHOUT_SPACES and labels:
+        named = f"{', '.join(labels[:-1])} and {labels[-1]}" if len(labels) > 1 else labels[0]
         warn(
-            f"{lang} is written without spaces between words, and {metrics} separate words only at spaces and "
+            f"{lang} is written without spaces between words, and {named} separate words only at spaces and "
             "punctuation; use chrF, or segment output and reference in the same way"
         )
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import TypeAdapter
 
-from rnnsmt.base.fields import Setting, fields_of
+from rnnsmt.base.fields import Setting, described, fields_of
 from rnnsmt.config.sections import Config
 from rnnsmt.project.network_settings import PRESETS
 
@@ -95,5 +95,6 @@ def _kind(annotation: Any) -> str:
     if origin in (list, tuple, Sequence):
         return f"list of {_kind(parts[0])}"
     if hasattr(annotation, "__metadata__"):
-        return _kind(parts[0])
+        kind, field = described(annotation)
+        return ", ".join(field.registry) if field.registry is not None else _kind(kind)
     return names.get(annotation, "map")

@@ -10,9 +10,12 @@ from rnnsmt.base.reading import read_json
 from rnnsmt.base.rendering import rendered
 from rnnsmt.config.languages import language_name
 from rnnsmt.evaluation.render import spread
-from rnnsmt.evaluation.text_metrics import METRICS as TEXT_METRICS
 from rnnsmt.formats.ini import MosesIni
+from rnnsmt.registries import METRICS
 from rnnsmt.translation.description import Description, read_ini
+
+BLEU = {"bleu": "BLEU", "sacrebleu": "sacreBLEU"}
+"""Columns of Table 1 with BLEU, and their titles."""
 
 ROLES = {
     "bitext": "parallel text",
@@ -21,9 +24,6 @@ ROLES = {
     "test": "test",
 }
 """Use of a corpus, by its role in the configuration."""
-
-METRICS = {"bleu": "BLEU", "sacrebleu": "sacreBLEU"} | {name: metric.label for name, metric in TEXT_METRICS.items()}
-"""Column of Table 1 and name of every metric."""
 
 
 def model_card(directory: Path, results: Path, licence: str) -> str:
@@ -43,6 +43,7 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
     if not rows or not scores:
         raise InputError(f"{results}: the run has no system {name}; use --system and --results from the same run")
     config = content["config"]
+    metrics = [name for name in config["evaluation"].get("metrics", METRICS) if rows[0].get(name) is not None]
     is_demo = any(str(corpus.get("target")).startswith("results/demo/") for corpus in config["corpora"])
     return rendered(
         "rnnsmt.translation",
@@ -59,7 +60,8 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
         runs=rows[0]["runs"],
         rows=rows,
         scores=scores,
-        metrics={name: title for name, title in METRICS.items() if rows[0].get(name) is not None},
+        metrics=BLEU | {name: METRICS[name].label for name in metrics},
+        lower=[METRICS[name].label for name in metrics if METRICS[name].lower_is_better],
         spread=spread,
     )
 

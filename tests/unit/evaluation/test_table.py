@@ -13,9 +13,9 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.bleu.batch import corpus_bleu, corpus_statistics
 from rnnsmt.cli import main
 from rnnsmt.config.features import label
+from rnnsmt.evaluation.metrics import score_texts
 from rnnsmt.evaluation.scores import Score, read_score, sacre_bleu, write_score
 from rnnsmt.evaluation.significance import compare
-from rnnsmt.evaluation.text_metrics import score_texts
 
 REFERENCES = {
     "test": ["the old man reads a long book .", "two dogs run over the green field ."],

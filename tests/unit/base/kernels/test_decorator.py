@@ -60,7 +60,8 @@ def test_the_sources_contain_everything_that_is_compiled_into_a_kernel() -> None
 def test_an_edit_of_a_called_kernel_reaches_its_callers(tmp_path: Path) -> None:
     """The callers of another file are loaded from the cache, and recompiled after the edit."""
     (tmp_path / "rnnsmt").mkdir()
-    shutil.copy(PACKAGE / "__init__.py", tmp_path / "rnnsmt")
+    for name in ("__init__.py", "stages.py"):
+        shutil.copy(PACKAGE / name, tmp_path / "rnnsmt")
     shutil.copytree(PACKAGE / "base", tmp_path / "rnnsmt/base", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "rnnsmt/caller.py").write_text(
         "from rnnsmt.base.kernels.decorator import kernel\nfrom rnnsmt.base.kernels.numbers import scramble\n"

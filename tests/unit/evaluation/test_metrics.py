@@ -10,9 +10,10 @@ from sacrebleu.metrics import CHRF, TER
 
 from rnnsmt.bleu.batch import bleu_of_many
 from rnnsmt.cli import main
+from rnnsmt.evaluation.metrics import score_texts
 from rnnsmt.evaluation.scores import read_score
 from rnnsmt.evaluation.significance import compare
-from rnnsmt.evaluation.text_metrics import METRICS, score_texts
+from rnnsmt.registries import METRICS
 from tests.unit.evaluation.test_significance import statistics
 from tests.unit.evaluation.test_table import ALL, REFERENCES, command, contrasts, output_of, score, table, write
 
@@ -36,9 +37,9 @@ def test_sums_of_statistics_give_the_score_of_sacrebleu(name, seed, references):
     expected = SACRE[name].corpus_score(hypotheses, many)
     found = score_texts(hypotheses, many)[name]
     assert found.score == pytest.approx(expected.score)
-    assert METRICS[name].of_many(found.sentences.sum(0)) == pytest.approx(expected.score)
+    assert METRICS[name].score(found.sentences.sum(0)) == pytest.approx(expected.score)
     summed = found.sentences.sum(0)
-    both = METRICS[name].of_many(np.array([summed, np.zeros_like(summed)]))
+    both = METRICS[name].score(np.array([summed, np.zeros_like(summed)]))
     assert both == pytest.approx([expected.score, 0])
 
 

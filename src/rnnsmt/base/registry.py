@@ -1,0 +1,122 @@
+"""Registries: things of one kind by name, of this package and of other installed packages."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from rnnsmt.base.errors import InputError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+Thing = TypeVar("Thing")
+
+
+class Registry(Generic[Thing]):
+    """The things of one kind by their names in configurations and options.
+
+    A thing is an object of a module, written ``module:object``, which is imported when the thing is used. Another
+    package declares its things as entry points, in the group of the registry:
+
+        [project.entry-points."rnnsmt.metrics"]
+        length = "their_package.length:Length"
+
+    Attributes:
+        kind: name of the kind in messages, in the singular.
+        group: group of the entry points of other packages.
+    """
+
+    def __init__(self, kind: str, group: str, own: Mapping[str, str]) -> None:
+        """Declare the things of this package: ``module:object`` by name."""
+        self.kind, self.group, self._own = kind, group, dict(own)
+        self._loaded: dict[str, Thing] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the things of this package."""
+        return iter(self._own)
+
+    def __len__(self) -> int:
+        """Return the number of things of this package."""
+        return len(self._own)
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is a thing with this name, in this package or in another one."""
+        return name in self._own or (isinstance(name, str) and self._entry(name) is not None)
+
+    def check(self, name: str) -> None:
+        """Check that there is a thing with this name; nothing is imported.
+
+        Raises:
+            ValueError: there is none, or several packages have one; as a message such as ``must be a or b``.
+        """
+        if name not in self:
+            others = sorted(entry.name for entry in self._entries())
+            near = get_close_matches(name, [*self._own, *others], 1)
+            named = f"; did you mean {near[0]}?" if near else ""
+            raise ValueError(
+                f"must be {', '.join([*self._own, *others])}, or the name of a {self.kind} of another installed "
+                f"package{named}"
+            )
+
+    def __getitem__(self, name: str) -> Thing:
+        """Return a thing, whose module is imported.
+
+        A class becomes an object of this class.
+
+        Raises:
+            InputError: there is no thing with this name, or the module of another package cannot be imported.
+        """
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
+
+    def _load(self, name: str) -> Thing:
+        if name in self._own:
+            module, _, attribute = self._own[name].partition(":")
+            return _made(getattr(import_module(module), attribute))
+        try:
+            self.check(name)
+        except ValueError as error:
+            raise InputError(f"{name}: {error}") from None
+        entry = self._entry(name)
+        assert entry is not None
+        try:
+            return _made(entry.load())
+        except Exception as error:  # code of others: whatever it raises
+            raise InputError(
+                f"{self.kind} {name}: {entry.value} of {self.package(name)} cannot be imported "
+                f"({type(error).__name__}: {error}); correct or uninstall this package"
+            ) from error
+
+    def package(self, name: str) -> str:
+        """Return the package of a thing with its version, ``other-package 1.2``; empty for this package."""
+        entry = None if name in self._own else self._entry(name)
+        return f"{entry.dist.name} {entry.dist.version}" if entry is not None and entry.dist is not None else ""
+
+    def packages(self, names: Iterable[str]) -> str:
+        """Return the packages of things that are not of this package, for the params of a rule: empty, if none."""
+        return ", ".join(f"{name}: {package}" for name in names if (package := self.package(name)))
+
+    def _entry(self, name: str) -> "EntryPoint | None":
+        """Return the entry point with this name.
+
+        Raises:
+            ValueError: several packages have one.
+        """
+        found = [entry for entry in self._entries() if entry.name == name]
+        if len(found) > 1:
+            packages = " and ".join(sorted(entry.dist.name for entry in found if entry.dist is not None))
+            raise ValueError(f"there are several: in {packages}; uninstall all packages but one")
+        return found[0] if found else None
+
+    def _entries(self) -> "Iterable[EntryPoint]":
+        from importlib.metadata import entry_points  # takes some milliseconds
+
+        # a directory that is twice on sys.path has its entry points twice
+        return {(entry.name, entry.value): entry for entry in entry_points(group=self.group)}.values()
+
+
+def _made(thing: Any) -> Any:
+    """Return the object; of a class, a new object."""
+    return thing() if isinstance(thing, type) else thing
