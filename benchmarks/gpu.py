@@ -1,6 +1,6 @@
 """Measure training updates, scores of phrase pairs, and n-grams of the search on a GPU.
 
-    python benchmarks/gpu.py --pairs DIR --text DIR --examples DIR --sentences DIR [--presets small] [--updates 500]
+    python benchmarks/gpu.py --pairs FILE --vocabularies DIR --text DIR --examples DIR --sentences DIR [--presets small] [--updates 500]
 
 The directories are written by ``rnn prepare``, ``cslm prepare``, ``nnjm prepare`` and ``seq2seq prepare``; networks
 whose directory is not given are skipped. All networks are untrained. Times are wall-clock times of one process after
@@ -52,7 +52,7 @@ CONTEXTS = 4096
 def trainers(args: argparse.Namespace, preset: str) -> Iterator[tuple[str, str, MakeTrainer]]:
     """Yield the name, the precision and the constructor of each network with a preset."""
     if args.pairs:
-        pairs, rnn = Pairs.open(args.pairs), RNN_PRESETS[preset]
+        pairs, rnn = Pairs.open(args.pairs, args.vocabularies), RNN_PRESETS[preset]
         yield "RNN Encoder-Decoder", rnn.precision, lambda setup: Training(RnnTask(pairs, rnn, 1, setup))
         if preset == "paper":
             reduced = replace(rnn, precision="reduced")
@@ -140,7 +140,7 @@ def gradients(args: argparse.Namespace) -> None:
 
 def phrase_pairs(args: argparse.Namespace) -> None:
     """Print the speed of scoring phrase pairs."""
-    pairs = Pairs.open(args.pairs)
+    pairs = Pairs.open(args.pairs, args.vocabularies)
     print("\n| scoring phrase pairs | pairs/s | largest difference from the CPU |\n|---|---:|---:|")
     for preset in args.presets:
         setup = set_up_device("cuda", 1)
@@ -187,7 +187,8 @@ def ngrams(args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", help="directory of phrase pairs")
+    parser.add_argument("--pairs", help="file of phrase pairs")
+    parser.add_argument("--vocabularies", help="directory of their vocabularies")
     parser.add_argument("--text", help="directory of the training text of the CSLM")
     parser.add_argument("--examples", help="directory of the examples of the joint model")
     parser.add_argument("--sentences", help="directory of sentence pairs")

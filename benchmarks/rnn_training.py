@@ -1,6 +1,6 @@
 """Measure training pairs per CPU second, compared with a network of the same sizes built from ``torch.nn.GRU``.
 
-    python benchmarks/rnn_training.py --pairs DIR [--preset small] [--batches 40] [--threads 1]
+    python benchmarks/rnn_training.py --pairs FILE --vocabularies DIR [--preset small] [--batches 40] [--threads 1]
 
 DIR is the directory written by ``rnnsmt rnn prepare``. Also prints the floating-point operations and the bytes moved
 per update. All versions process the same minibatches, whose pairs have equal lengths:
@@ -125,7 +125,8 @@ def cost(sizes: RnnSizes, batches: list[Minibatch]) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", required=True, help="directory written by `rnnsmt rnn prepare`")
+    parser.add_argument("--pairs", required=True, help="file of phrase pairs")
+    parser.add_argument("--vocabularies", required=True, help="directory written by `rnnsmt rnn prepare`")
     parser.add_argument("--preset", choices=tuple(PRESETS), default="small", help="preset of the network")
     parser.add_argument("--batches", type=int, default=40, help="number of minibatches")
     parser.add_argument("--threads", type=int, default=1, help="number of threads")
@@ -133,7 +134,7 @@ def main() -> None:
     args = parser.parse_args()
     settings: RnnSettings = replace(PRESETS[args.preset], updates=args.batches * 2)
     setup = set_up_device(args.device, args.threads, settings.precision)
-    pairs = Pairs.open(args.pairs)
+    pairs = Pairs.open(args.pairs, args.vocabularies)
     stream = PairBatches(pairs, settings.batch, 1, torch.zeros(0, dtype=torch.int64).numpy())
     batches = [pair_tensors(pairs, next(stream), setup.device) for _ in range(args.batches)]
     sizes = settings.sizes(*(len(vocabulary) for vocabulary in pairs.vocabularies))

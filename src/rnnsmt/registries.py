@@ -7,10 +7,37 @@ change here, by an entry point in the group of the registry (docs/extending.md).
 
 from typing import TYPE_CHECKING
 
-from rnnsmt.base.registry import Registry
+from rnnsmt.base.registry import Registries, Registry
 
 if TYPE_CHECKING:
+    from rnnsmt.config.features import SystemFeature
     from rnnsmt.evaluation.metrics import Metric
+    from rnnsmt.phrases.columns import ScoreColumn
+    from rnnsmt.search.features import SearchFeature
+
+SEARCH_FEATURES: "Registry[SearchFeature]" = Registry(
+    "feature of the search",
+    "rnnsmt.search_features",
+    {
+        "cslm": "rnnsmt.search.features:Cslm",
+        "nnjm": "rnnsmt.search.features:Nnjm",
+    },
+)
+"""Networks that the search queries. In a moses.ini, their kind is the name in capital letters."""
+
+COLUMNS: "Registry[ScoreColumn]" = Registry(
+    "score column",
+    "rnnsmt.columns",
+    {
+        "rnn": "rnnsmt.rnn.columns:Rnn",
+        "wp": "rnnsmt.rnn.columns:WordsOutsideShortlist",
+    },
+)
+"""Score columns of the phrase table."""
+
+FEATURES: "Registries[SystemFeature]" = Registries("feature", [SEARCH_FEATURES, COLUMNS])
+"""Features that systems add to the baseline. Directories and columns of the phrase table are named in this order;
+features of other packages follow."""
 
 METRICS: "Registry[Metric]" = Registry(
     "metric",

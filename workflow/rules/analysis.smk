@@ -1,7 +1,7 @@
 # Tables and figures of what the networks have learnt, comparisons of systems, and the report.
 import itertools
 
-from rnnsmt.config.features import label, share_networks
+from rnnsmt.config.features import label, network_titles, share_networks
 
 HAS_RNN = "rnn" in systems.networks
 PICTURES = [f"learning-{name}" for name in [*systems.networks, *systems.lstms]]
@@ -18,7 +18,7 @@ COMPARISONS = [
     for other in systems.smaller(system)
     for name in texts.test
 ]
-NETWORK_TITLES = {feature.network: feature.title for feature in BY_NAME.values() if feature.title}
+NETWORK_TITLES = network_titles(FEATURES)
 NETWORK_TITLES |= {name: label(name) for name in settings.seq2seq.networks}
 
 
@@ -216,8 +216,8 @@ rule compare_systems:
 # Tables 2 and 3 of the paper.
 rule phrase_examples:
     input:
-        f"{PAIRS}/pairs.json",
-        PAIR_FILES,
+        VOCABULARY_FILES,
+        pairs=PAIRS,
         phrase_table=f"results/model/{PHRASE_TABLE}",
         scores=score_files("rnn", 1),
         model="results/rnn/network1/model.safetensors",
@@ -233,19 +233,19 @@ rule phrase_examples:
         runtime=minutes(30, 0.05),
     params:
         version=version("analysis", "phrase-examples"),
-        pairs=subpath(input[0], parent=True),
+        vocabularies=subpath(input[0], parent=True),
         seed=settings.seed,
     shell:
         "rnnsmt analysis phrase-examples --phrase-table {input.phrase_table:q} --scores {input.scores:q} "
-        "--model {input.model:q} --pairs {params.pairs:q} --seed {params.seed} "
+        "--model {input.model:q} --pairs {input.pairs:q} --vocabularies {params.vocabularies:q} --seed {params.seed} "
         "--output-json {output.json:q} --output-md {output.md:q} &> {log:q}"
 
 
 # Figures 4 and 5 of the paper.
 rule embeddings:
     input:
-        f"{PAIRS}/pairs.json",
-        PAIR_FILES,
+        VOCABULARY_FILES,
+        pairs=PAIRS,
         model="results/rnn/network1/model.safetensors",
     output:
         figure=report(
@@ -274,11 +274,11 @@ rule embeddings:
         runtime=minutes(60),
     params:
         version=version("analysis", "embeddings"),
-        pairs=subpath(input[0], parent=True),
+        vocabularies=subpath(input[0], parent=True),
         sample=2000 if is_demo_corpus(settings) else 5000,
         seed=settings.seed,
     shell:
-        "rnnsmt analysis embeddings --of {wildcards.of} --model {input.model:q} --pairs {params.pairs:q} "
+        "rnnsmt analysis embeddings --of {wildcards.of} --model {input.model:q} --pairs {input.pairs:q} --vocabularies {params.vocabularies:q} "
         "--sample {params.sample} --seed {params.seed} --output {output.figure:q} {output.svg:q} "
         "--output-zooms {output.zooms:q} {output.zooms_svg:q} --output-json {output.json:q} &> {log:q}"
 

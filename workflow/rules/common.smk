@@ -5,6 +5,7 @@ import shlex
 import shutil
 import sys
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 
 import yaml
@@ -34,11 +35,11 @@ from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
 from rnnsmt.plan.derived import amount_kept, is_demo_corpus, parts_of_moses
 from rnnsmt.plan.corpora import language_warnings, missing_files
-from rnnsmt.config.features import BY_NAME
-from rnnsmt.plan.systems import Systems, column_options, settings_options
-from rnnsmt.plan.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
+from rnnsmt.plan.systems import COLUMN, Systems, column_options, settings_options
+from rnnsmt.plan.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, VOCABULARIES, Texts
 from rnnsmt.plan.validation import ConfigurationError, checked_config, plain_config
 from rnnsmt.project.network_settings import setting_mistakes
+from rnnsmt.registries import COLUMNS, FEATURES
 from rnnsmt.stages import operations
 
 # The configuration of the run, or of a workflow that uses this one as a module, overrides config.yaml, and config.yaml the
@@ -95,6 +96,7 @@ SOURCE, TARGET = texts.source, texts.target
 SETS = texts.sets
 RUNS = systems.runs
 TRAININGS = systems.trainings
+VOCABULARY_FILES = [f"{VOCABULARIES}/vocab.{side}.txt" for side in ("source", "target")]
 BASE_ENV = "../../envs/base.yaml"
 TORCH_ENV = "../../envs/torch.yaml"
 
@@ -156,4 +158,4 @@ def of_every_system(kinds, names):
 def score_files(column, network):
     """Return the score files of a column of the phrase table."""
     path = systems.score_pattern(column, network)
-    return getattr(gather, f"{column}_score")(path) if "{scatteritem}" in path else [path]
+    return gather.column(path) if "{scatteritem}" in path else [path]

@@ -36,6 +36,7 @@ TABLES = [
     LM,
     *(f"results/model/{name}" for name in MODEL_FILES if HAS_TABLES),
     *(["results/phrases/extract.parquet"] if HAS_TABLES and "training" not in MOSES_PARTS else []),
+    *([PAIRS] if systems.columns_used else []),
 ]
 
 

@@ -1,6 +1,6 @@
 # The Moses model of every set of features: additional columns of the phrase table, moses.ini, and the tables filtered
 # for the dev and test sets.
-FEATURE_NAMES = "[a-z]+(_[a-z]+)*"
+FEATURE_NAMES = "[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*"
 
 
 rule augment:

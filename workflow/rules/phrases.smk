@@ -34,6 +34,23 @@ if "training" in MOSES_PARTS:
             "--output-dir {params.directory:q} --threads {threads} --memory-mb {resources.mem_mb} "
             "--program-log {log.program:q} &> {log[0]:q}"
 
+    rule import_table:
+        input:
+            f"results/model/{PHRASE_TABLE}",
+        output:
+            PAIRS,
+        log:
+            "results/logs/phrases/import.log",
+        conda:
+            BASE_ENV
+        resources:
+            mem_mb=megabytes(300, 1),
+            runtime=minutes(15, 0.02),
+        params:
+            version=version("phrases", "import-table"),
+        shell:
+            "rnnsmt phrases import-table --phrase-table {input:q} --output {output:q} &> {log:q}"
+
 else:
 
     rule lexical:
@@ -63,7 +80,8 @@ else:
             target=[texts.training_text(TARGET)] * len(ALIGNED),
             alignment=ALIGNED,
         output:
-            "results/phrases/extract.parquet",
+            extract="results/phrases/extract.parquet",
+            pairs=PAIRS,
         log:
             "results/logs/phrases/extract.log",
         conda:
@@ -77,8 +95,8 @@ else:
             max_length=settings.phrases.max_length,
         shell:
             "rnnsmt phrases extract --source {input.source:q} --target {input.target:q} --alignment {input.alignment:q} "
-            "--max-length {params.max_length} --output {output:q} --threads {threads} "
-            "--memory-mb {resources.mem_mb} &> {log:q}"
+            "--max-length {params.max_length} --output {output.extract:q} --output-pairs {output.pairs:q} "
+            "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
     rule phrase_table:
         input:
@@ -121,3 +139,55 @@ else:
         shell:
             "rnnsmt phrases reordering --extract {input.extract:q} --output {output:q} "
             "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
+
+
+# Number of shards of the columns of networks that are computed in parallel: --set-scatter column=16 on a cluster.
+scattergather:
+    column=2,
+
+
+def of_column(network, other):
+    """Return a resource of the job of a column: one value for scores of a network, another one for others.
+
+    A value may be a function of Snakemake.
+    """
+
+    def value(wildcards, input, attempt):
+        chosen = network if COLUMNS[wildcards.column].network else other
+        given = {"wildcards": wildcards, "input": input, "attempt": attempt}
+        return chosen(**{name: given[name] for name in signature(chosen).parameters}) if callable(chosen) else chosen
+
+    return value
+
+
+# A score of every phrase pair. A column of a network has one for each training run; others are computed once.
+rule score_column:
+    input:
+        pairs=PAIRS,
+        vocabularies=lambda w: VOCABULARY_FILES if COLUMNS[w.column].uses_vocabularies else [],
+        model=lambda w: systems.column_models(w.column, w.network),
+    output:
+        COLUMN,
+    log:
+        "results/logs/columns/{column}.{network}.{scatteritem}.log",
+    wildcard_constraints:
+        column=any_of(systems.columns_used),
+        scatteritem=r"\d+-of-\d+",
+    conda:
+        TORCH_ENV
+    threads: of_column(part_threads, 1)
+    resources:
+        mem_mb=of_column(by_preset("rnn", 600, 1300, 4000), megabytes(300)),
+        runtime=minutes(30, 0.6, parts_of),
+        gpu=of_column(GPU, 0),
+        device=DEVICE,
+    params:
+        version=version("phrases", "column"),
+        package=lambda w: COLUMNS.package(w.column),
+        files=lambda w, input: [
+            *(["--vocabularies", Path(input.vocabularies[0]).parent] if input.vocabularies else []),
+            *(["--model", *input.model] if input.model else []),
+        ],
+    shell:
+        "rnnsmt phrases column --name {wildcards.column} --pairs {input.pairs:q} {params.files:q} "
+        "--shard {wildcards.scatteritem} --device {resources.device} --threads {threads} --output {output:q} &> {log:q}"

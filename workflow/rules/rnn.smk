@@ -2,24 +2,14 @@
 # networks.seeds trainings, results/rnn/network1, network2 ...
 from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 
-PAIR_FILES = [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")] + [
-    f"{PAIRS}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")
-]
-
-
-# Number of shards of the table that are scored in parallel: --set-scatter rnn_score=16 on a cluster.
-scattergather:
-    rnn_score=2,
-
 
 rule rnn_prepare:
     input:
-        phrase_table=f"results/model/{PHRASE_TABLE}",
         source=texts.training_text(SOURCE),
         target=texts.training_text(TARGET),
     output:
-        f"{PAIRS}/pairs.json",
-        PAIR_FILES,
+        VOCABULARY_FILES,
+        f"{VOCABULARIES}/vocabularies.json",
     log:
         "results/logs/rnn/prepare.log",
     conda:
@@ -32,8 +22,7 @@ rule rnn_prepare:
         vocab_size=settings.rnn.vocab_size,
         directory=subpath(output[0], parent=True),
     shell:
-        "rnnsmt rnn prepare --phrase-table {input.phrase_table:q} "
-        "--source {input.source:q} --target {input.target:q} "
+        "rnnsmt rnn prepare --source {input.source:q} --target {input.target:q} "
         "--vocab-size {params.vocab_size} --output-dir {params.directory:q} &> {log:q}"
 
 
@@ -42,8 +31,8 @@ rule rnn_prepare:
 # stopped before its time limit, resumes from the last checkpoint.
 rule rnn_train:
     input:
-        f"{PAIRS}/pairs.json",
-        PAIR_FILES,
+        VOCABULARY_FILES,
+        pairs=PAIRS,
     output:
         model="results/rnn/network{network}/model.safetensors",
         history="results/rnn/network{network}/history.json",
@@ -64,57 +53,11 @@ rule rnn_train:
         preset_says=RNN_PRESETS[settings.rnn.preset].as_dict(),
         settings=settings_options(settings.rnn.settings),
         seed=lambda w: systems.network_seed(w.network),
-        pairs=subpath(input[0], parent=True),
+        vocabularies=subpath(input[0], parent=True),
         directory=subpath(output.model, parent=True),
     shell:
-        "rnnsmt rnn train --pairs {params.pairs:q} --preset {params.preset} {params.settings} --seed {params.seed} "
+        "rnnsmt rnn train --pairs {input.pairs:q} --vocabularies {params.vocabularies:q} --preset {params.preset} {params.settings} --seed {params.seed} "
         "--output-model {output.model:q} --output-history {output.history:q} "
         "--checkpoint-dir {params.directory:q}/checkpoint "
         "--device {resources.device} --threads {threads} "
         "--time-limit $(({resources.runtime} * 60)) &> {log:q}"
-
-
-# Number of target words outside the shortlist: the column of the feature wp.
-rule shortlist:
-    input:
-        f"{PAIRS}/pairs.json",
-        PAIR_FILES,
-    output:
-        "results/rnn/shortlist.npy",
-    log:
-        "results/logs/rnn/shortlist.log",
-    conda:
-        BASE_ENV
-    resources:
-        mem_mb=megabytes(300),
-        runtime=minutes(30),
-    params:
-        version=version("rnn", "shortlist"),
-        pairs=subpath(input[0], parent=True),
-    shell:
-        "rnnsmt rnn shortlist --pairs {params.pairs:q} --output {output:q} &> {log:q}"
-
-
-rule rnn_score:
-    input:
-        f"{PAIRS}/pairs.json",
-        PAIR_FILES,
-        model="results/rnn/network{network}/model.safetensors",
-    output:
-        "results/rnn/network{network}/scores/{scatteritem}.npy",
-    log:
-        "results/logs/rnn/score.{network}.{scatteritem}.log",
-    conda:
-        TORCH_ENV
-    threads: part_threads
-    resources:
-        mem_mb=by_preset("rnn", 600, 1300, 4000),
-        runtime=minutes(30, 0.6, parts_of),
-        gpu=GPU,
-        device=DEVICE,
-    params:
-        version=version("rnn", "score"),
-        pairs=subpath(input[0], parent=True),
-    shell:
-        "rnnsmt rnn score --pairs {params.pairs:q} --model {input.model:q} --shard {wildcards.scatteritem} "
-        "--device {resources.device} --threads {threads} --output {output:q} &> {log:q}"

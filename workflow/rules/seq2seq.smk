@@ -247,7 +247,11 @@ NETWORKS = [
     *systems.of_every_training("results/{name}/network{n}/model.safetensors"),
     *systems.of_every_training("results/{name}/network{n}/history.json"),
     *(path for name in systems.columns_used for n in TRAININGS for path in score_files(name, n)),
-    *([f"{PAIRS}/pairs.json", *PAIR_FILES] if systems.columns_used else []),
+    *(
+        [*VOCABULARY_FILES, f"{VOCABULARIES}/vocabularies.json"]
+        if any(COLUMNS[name].uses_vocabularies for name in systems.columns_used)
+        else []
+    ),
     *(CSLM_TEXT_FILES if "cslm" in systems.networks else []),
     *expand("results/cslm/network{n}/perplexity.json", n=TRAININGS if "cslm" in systems.networks else []),
     *(EXAMPLE_FILES if "nnjm" in systems.networks else []),

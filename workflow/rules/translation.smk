@@ -1,13 +1,10 @@
 # Description of a tuned system for `rnnsmt translate`: preprocessing, networks, and example sentences for the web page.
-PAIR_VOCABULARIES = [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")]
-
-
 rule describe_system:
     input:
         prepared=[f"results/corpus/tokenized/{texts.bitext[0]}.report.json"] if settings.text.tokenize else [],
         truecaser=[f"results/corpus/truecaser.{SOURCE}"] if settings.text.truecase else [],
         rnn=lambda w: systems.rnn_models(w.system),
-        vocabularies=lambda w: PAIR_VOCABULARIES if systems.rnn_models(w.system) else [],
+        vocabularies=lambda w: VOCABULARY_FILES if systems.rnn_models(w.system) else [],
         examples=texts.corpora[texts.dev[0]].source,
     output:
         expand(f"{RUN}/system.json", run=RUNS, allow_missing=True),

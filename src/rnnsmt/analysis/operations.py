@@ -261,12 +261,12 @@ def score_scatter(
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt analysis score-scatter --phrase-table results/model/phrase-table.gz \
-            --scores results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
+            --scores results/columns/rnn/network1/1-of-2.npy results/columns/rnn/network1/2-of-2.npy \
             --sample 20000 --output try/scores.png
 
     Args:
         phrase_table: phrase table in Moses format.
-        scores: output of `rnn score` for the phrase table (.npy), in consecutive shards.
+        scores: output of `phrases column` for the pairs of the table (.npy), in consecutive shards.
         output: output files: the figure (.png or .svg).
         sample: maximum number of phrase pairs in the sample.
 
@@ -290,7 +290,8 @@ def phrase_examples(
     phrase_table: InputFile,
     scores: InputFiles,
     model: InputFile,
-    pairs: InputDirectory,
+    pairs: InputFile,
+    vocabularies: InputDirectory,
     output_json: OptionalOutput = None,
     output_md: OptionalOutput = None,
     *,
@@ -309,15 +310,17 @@ def phrase_examples(
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt analysis phrase-examples --phrase-table results/model/phrase-table.gz \
-            --scores results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
-            --model results/rnn/network1/model.safetensors --pairs results/rnn/pairs --number 5 --draws 50 \
+            --scores results/columns/rnn/network1/1-of-2.npy results/columns/rnn/network1/2-of-2.npy \
+            --model results/rnn/network1/model.safetensors --pairs results/phrases/pairs.safetensors \
+            --vocabularies results/rnn/vocabularies --number 5 --draws 50 \
             --output-json try/examples.json --output-md try/examples.md
 
     Args:
         phrase_table: phrase table in Moses format.
-        scores: output of `rnn score` for the phrase table (.npy), in consecutive shards.
+        scores: output of `phrases column` for the pairs of the table (.npy), in consecutive shards.
         model: model file written by `rnn train`.
-        pairs: directory written by `rnn prepare`.
+        pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
+        vocabularies: directory written by `rnn prepare`.
         output_json: output file (JSON).
         output_md: output file (Markdown).
         number: number of frequent and of rare source phrases to list.
@@ -337,7 +340,7 @@ def phrase_examples(
     from rnnsmt.base.rendering import write_page
     from rnnsmt.base.writing import write_json
 
-    network, trained_on = _load_network(model, pairs)
+    network, trained_on = _load_network(model, pairs, vocabularies)
     phrases = examples.long_phrases(phrase_table, targets)
     if not phrases:
         more = f"more than {examples.MORE_WORDS_THAN} words and at least {targets} targets"
@@ -359,7 +362,8 @@ def phrase_examples(
 @operation(version=3)
 def embeddings(
     model: InputFile,
-    pairs: InputDirectory,
+    pairs: InputFile,
+    vocabularies: InputDirectory,
     output: Figure = None,
     output_zooms: Figure = None,
     output_json: OptionalOutput = None,
@@ -376,13 +380,15 @@ def embeddings(
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt analysis embeddings --of words --model results/rnn/network1/model.safetensors --pairs results/rnn/pairs \
+        rnnsmt analysis embeddings --of words --model results/rnn/network1/model.safetensors \
+            --pairs results/phrases/pairs.safetensors --vocabularies results/rnn/vocabularies \
             --sample 2000 --output try/words.png --output-zooms try/words-zooms.png \
             --output-json try/words.json
 
     Args:
         model: model file written by `rnn train`.
-        pairs: directory written by `rnn prepare`.
+        pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
+        vocabularies: directory written by `rnn prepare`.
         output: output files: the figure (.png or .svg).
         output_zooms: output files: enlarged views of the clusters (.png or .svg).
         output_json: output file: points, labels and clusters (JSON).
@@ -400,7 +406,7 @@ def embeddings(
     from rnnsmt.base.rendering import save
     from rnnsmt.base.writing import write_json
 
-    network, trained_on = _load_network(model, pairs)
+    network, trained_on = _load_network(model, pairs, vocabularies)
     if of == "words":
         labelled, title = maps.word_vectors(network, trained_on, sample), "{} source words"
     else:
@@ -475,11 +481,13 @@ def report(
     return Written(Path(output), written)
 
 
-def _load_network(path: str | Path, pairs_directory: str | Path) -> "tuple[RNNEncoderDecoder, Pairs]":
-    """Load a network from a model file, on the CPU, and its phrase pairs from a directory of `rnn prepare`."""
+def _load_network(
+    path: str | Path, pairs_file: str | Path, vocabularies: str | Path
+) -> "tuple[RNNEncoderDecoder, Pairs]":
+    """Load a network from a model file, on the CPU, and the phrase pairs in its vocabularies."""
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs
 
-    pairs = Pairs.open(pairs_directory)
-    return load_model_of(pairs, path, set_up_device("cpu", 1)), pairs
+    pairs = Pairs.open(pairs_file, vocabularies)
+    return load_model_of(pairs.vocabularies, vocabularies, path, set_up_device("cpu", 1)), pairs

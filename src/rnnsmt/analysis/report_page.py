@@ -13,9 +13,10 @@ import yaml
 from rnnsmt import __version__
 from rnnsmt.base.reading import read_json, read_lines
 from rnnsmt.base.rendering import write_page
-from rnnsmt.config.features import REGISTRY
+from rnnsmt.config.features import network_titles
 from rnnsmt.corpus.training_overlap import known_warnings
 from rnnsmt.evaluation.render import DIFFERENCE, EFFECTS, KIND_TITLES, sets_for_page
+from rnnsmt.registries import FEATURES
 
 DONE = re.compile(
     r"rnnsmt (?P<stage>[\w -]+): done: .*?(?P<wall>[\d.]+) s, (?P<cpu>[\d.]+) CPU s, peak (?P<peak>[\d,]+) MB"
@@ -23,7 +24,7 @@ DONE = re.compile(
 """Last line of a stage's log."""
 
 TITLES = {
-    **{f"learning-{feature.network}": f"Learning curve, {feature.title}" for feature in REGISTRY if feature.title},
+    **{f"learning-{network}": f"Learning curve, {title}" for network, title in network_titles(FEATURES).items()},
     "mert": "Tuning: BLEU on the dev set by iteration",
     "scores-rnn": "Scores of phrase pairs (Figure 3 of the paper)",
     "sentence-vectors": "Sentence vectors in two dimensions (Figure 2 of Sutskever et al.)",

@@ -88,8 +88,8 @@ def phrase_vectors(model: "RNNEncoderDecoder", pairs: "Pairs", number: int, seed
     from rnnsmt.networks.data import UNK
     from rnnsmt.rnn.phrase_scores import encode_distinct
 
-    lengths = np.diff(pairs.sides[0].offsets)
-    pairs.sides[0].release()
+    lengths = pairs.sides[0].lengths(np.arange(len(pairs)))
+    pairs.release()
     long = np.flatnonzero(lengths > LEAST_WORDS)  # lengths include EOS
     rng = np.random.default_rng(seed)
     phrases: dict[bytes, NDArray[np.int32]] = {}

@@ -1,7 +1,9 @@
 """Registries: things of one kind by name, of this package and of other installed packages."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -111,10 +113,54 @@ class Registry(Generic[Thing]):
         return found[0] if found else None
 
     def _entries(self) -> "Iterable[EntryPoint]":
-        from importlib.metadata import entry_points  # takes some milliseconds
+        return _entry_points(self.group, tuple(sys.path))
 
-        # a directory that is twice on sys.path has its entry points twice
-        return {(entry.name, entry.value): entry for entry in entry_points(group=self.group)}.values()
+
+@cache
+def _entry_points(group: str, path: tuple[str, ...]) -> "tuple[EntryPoint, ...]":
+    """Return the entry points of a group; ``path`` is the search path, with which they change."""
+    from importlib.metadata import entry_points  # takes some milliseconds
+
+    # a directory that is twice on the path has its entry points twice
+    return tuple({(entry.name, entry.value): entry for entry in entry_points(group=group)}.values())
+
+
+class Registries(Generic[Thing]):
+    """Several registries whose names are different, as one."""
+
+    def __init__(self, kind: str, parts: Sequence[Registry[Any]]) -> None:
+        """Join registries; ``kind`` is the name of a thing in messages."""
+        self.kind, self._parts = kind, parts
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the things of this package."""
+        return (name for part in self._parts for name in part)
+
+    def __len__(self) -> int:
+        """Return the number of things of this package."""
+        return sum(map(len, self._parts))
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether a registry has a thing with this name."""
+        return any(name in part for part in self._parts)
+
+    def __getitem__(self, name: str) -> Thing:
+        """Return a thing, as ``Registry``."""
+        thing: Thing = next((part for part in self._parts if name in part), self._parts[-1])[name]
+        return thing
+
+    def check(self, name: str) -> None:
+        """Check a name, as ``Registry``."""
+        if name not in self:
+            near = get_close_matches(name, list(self), 1)
+            named = f"; did you mean {near[0]}?" if near else ""
+            raise ValueError(
+                f"must be {', '.join(self)}, or the name of a {self.kind} of another installed package{named}"
+            )
+
+    def package(self, name: str) -> str:
+        """Return the package of a thing, as ``Registry``."""
+        return next((part.package(name) for part in self._parts if name in part), "")
 
 
 def _made(thing: Any) -> Any:

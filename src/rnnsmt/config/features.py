@@ -1,32 +1,29 @@
-"""Registry of the features that systems add to the baseline, and the systems of the tables.
+"""Features that systems add to the baseline, and the systems of the tables.
 
-A feature is a column of the phrase table or a network that the search queries. A new feature requires a line in
-``REGISTRY``, and the commands and rules that create its files; directories, the ini of a system, labels,
-contrasts, comparisons, the report and the plan are derived from this line.
+A feature is a column of the phrase table (``rnnsmt.phrases.columns.ScoreColumn``) or a network that the search queries
+(``rnnsmt.search.neural.SearchFeature``). ``rnnsmt.registries.FEATURES`` lists them; directories, the ini of a system,
+labels, contrasts, comparisons, the report and the plan are derived from it.
 
 Further below: systems, their names in files, labels, and published results. Table 1 is that of Cho et al. (2014); Table
 2 has the results of Sutskever et al. (2014) on the same test set.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from rnnsmt.registries import FEATURES
 
 UnknownScore = Literal["class", "word"]
 """Score of a word outside the shortlist of a network: ``class`` is p(UNK | context), the probability of all such words
 together, as in the paper; ``word`` divides it by the number of distinct words of this kind in the training text."""
 
 
-@dataclass(frozen=True)
 class SystemFeature:
-    """One feature.
+    """What all features have. The name of a feature, in the registry, consists of lower-case letters.
 
     Attributes:
-        name: name in configurations, options and directories: lower-case letters.
         label: name in tables and figures.
-        weight: weight before tuning, for columns and for networks in the search.
-        scores: files of a column, with ``{network}``, and with ``{scatteritem}`` if they are computed in shards, by a
-            rule with its scattergather process ``NAME_score``. Empty for a network in the search.
+        weight: weight before tuning.
         network: name of the network that computes the feature, or empty: the package whose command trains it, and the
             section of its ``preset`` in the configuration. Two systems with the feature share the network: run r of
             both uses the same trained network.
@@ -34,70 +31,41 @@ class SystemFeature:
         in_search: whether the search queries the network; other features are columns of the phrase table.
     """
 
-    name: str
     label: str
-    weight: float
-    scores: str = ""
+    weight: float = 0.2
     network: str = ""
     title: str = ""
     in_search: bool = False
 
 
-RNN = SystemFeature(
-    "rnn",
-    "RNN",
-    weight=0.2,
-    scores="results/rnn/network{network}/scores/{scatteritem}.npy",
-    network="rnn",
-    title="RNN Encoder–Decoder",
-)
+CSLM = "cslm"
+"""Name of the feature and of its network."""
 
-CSLM = SystemFeature(
-    "cslm",
-    "CSLM",
-    weight=0.25,
-    network="cslm",
-    title="CSLM",
-    in_search=True,
-)
-
-NNJM = SystemFeature(
-    "nnjm",
-    "NNJM",
-    weight=0.25,
-    network="nnjm",
-    title="NNJM",
-    in_search=True,
-)
-
-REGISTRY: tuple[SystemFeature, ...] = (
-    CSLM,
-    NNJM,
-    RNN,
-    SystemFeature("wp", "WP", weight=0, scores="results/rnn/shortlist.npy"),
-)
-"""All features, in the order in which directories and columns of the phrase table are named."""
+RNN = "rnn"
+"""Name of the feature and of its network."""
 
 CSLM_ON_LISTS = "cslm_lists"
 """Feature that rescoring by the CSLM adds to a system, by its name in tables. It differs from the feature of the search
 with the same network."""
 
-BY_NAME: dict[str, SystemFeature] = {feature.name: feature for feature in REGISTRY}
-
-FEATURES = ("rnn", "cslm", "wp")
+PAPER_FEATURES = ("rnn", "cslm", "wp")
 """Features that the paper's systems add to the baseline, in its order. Other features come after them."""
+
+
+def network_titles(features: Iterable[str]) -> dict[str, str]:
+    """Return the titles of the networks of features."""
+    networks = (FEATURES[name] for name in features)
+    return {feature.network: feature.title or feature.label for feature in networks if feature.network}
 
 
 def networks_of(features: Iterable[str]) -> set[str]:
     """Return the networks that compute features. A feature that is not in the registry has a separate network."""
-    names = [CSLM.name if name == CSLM_ON_LISTS else name for name in features]
-    return {BY_NAME[name].network if name in BY_NAME else name for name in names} - {""}
+    names = [CSLM if name == CSLM_ON_LISTS else name for name in features]
+    return {FEATURES[name].network if name in FEATURES else name for name in names} - {""}
 
 
 BASELINE = "baseline"
 """System to which differences are computed."""
-
-_LABELS = {BASELINE: "Baseline"} | {name: feature.label for name, feature in BY_NAME.items()}
 
 
 def label(system: str) -> str:
@@ -109,17 +77,24 @@ def label(system: str) -> str:
     'Baseline + CSLM on n-best lists'
     """
     searched, *rescoring = system.split("+")
-    added = [_label(CSLM_ON_LISTS if name == CSLM.name else name) for name in rescoring]
+    added = [_label(CSLM_ON_LISTS if name == CSLM else name) for name in rescoring]
     return " + ".join([_label(searched), *added])
 
 
 def _label(name: str) -> str:
     if name == CSLM_ON_LISTS:
-        return f"{CSLM.label} on n-best lists"
+        return f"{FEATURES[CSLM].label} on n-best lists"
     parts = name.split("_")
     if parts[0] == "lstm":
         return " ".join(["LSTM", *parts[1:]])
-    return " + ".join(_LABELS[word] for word in parts) if all(word in _LABELS for word in parts) else name
+    if not all(map(_is_named, parts)):
+        return name
+    return " + ".join("Baseline" if word == BASELINE else FEATURES[word].label for word in parts)
+
+
+def _is_named(word: str) -> bool:
+    """Return whether a part of the name of a system is the baseline or a feature."""
+    return word == BASELINE or word in FEATURES
 
 
 def named_features(system: str) -> tuple[str, ...] | None:
@@ -128,7 +103,7 @@ def named_features(system: str) -> tuple[str, ...] | None:
     ``cslm_rnn`` adds cslm and rnn; None means that the name does not specify features.
     """
     parts = system.split("_")
-    if not all(word in _LABELS for word in parts):
+    if not all(map(_is_named, parts)):
         return None
     return tuple(word for word in parts if word != BASELINE)
 
@@ -146,7 +121,10 @@ def share_networks(features: Collection[str] | None, others: Collection[str] | N
 def ordered_features(features: Collection[str] | None) -> tuple[str, ...]:
     """Return features in the order of the paper, followed by other features."""
     known = features or ()
-    return (*(name for name in FEATURES if name in known), *(name for name in known if name not in FEATURES))
+    return (
+        *(name for name in PAPER_FEATURES if name in known),
+        *(name for name in known if name not in PAPER_FEATURES),
+    )
 
 
 def last_feature(features: Collection[str] | None) -> str | None:

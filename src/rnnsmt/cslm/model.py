@@ -14,7 +14,7 @@ from rnnsmt.cslm.settings import CslmSettings, CslmSizes
 from rnnsmt.cslm.text import Text
 from rnnsmt.networks import feed_forward
 from rnnsmt.networks.batches import Index, draw_held_out
-from rnnsmt.networks.data import class_counts
+from rnnsmt.networks.data import blocks_of, class_counts
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.feed_forward import FeedForwardContent, TrainedNetwork
 from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams
@@ -46,7 +46,7 @@ def cslm_task(text: Text, settings: CslmSettings, seed: int, setup: DeviceSetup)
         held_out=held_out,
         rows=rows,
         vocabularies=[text.vocabulary],
-        counts=[class_counts(text.words, len(text.vocabulary), text.words[held_out])],
+        counts=[class_counts(blocks_of(text.words), len(text.vocabulary), text.words[held_out])],
         unknown_words=text.unknown_words,
         inputs={"text": text.fingerprint},
     )

@@ -25,7 +25,7 @@ from rnnsmt.base.arguments import (
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Values, Written, operation
-from rnnsmt.config.features import FEATURES, label
+from rnnsmt.config.features import PAPER_FEATURES, label
 from rnnsmt.config.languages import Language
 from rnnsmt.config.sections import Device, Evaluation, Metrics, Rnn
 
@@ -46,7 +46,7 @@ def _features(text: str) -> tuple[str, list[str]]:
     system, equals, names = text.partition("=")
     added = names.split("+") if names else []
     if not system or not equals or "" in added:
-        raise ValueError(f"must be SYSTEM=A+B, where A and B are features, such as {', '.join(FEATURES)}")
+        raise ValueError(f"must be SYSTEM=A+B, where A and B are features, such as {', '.join(PAPER_FEATURES)}")
     return system, added
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from rnnsmt.formats.ini import (
     DEFAULT_DISTORTION_LIMIT,
     DEFAULT_TABLE_LIMIT,
-    NEURAL_MODELS,
     PHRASE_DICTIONARY,
     Feature,
     MosesIni,
 )
+from rnnsmt.registries import SEARCH_FEATURES
 
 REORDERING_TYPE = "wbe-msd-bidirectional-fe-allff"
 
@@ -31,7 +31,7 @@ def default_ini(
 
     The weights are those written by Moses' ``train-model.perl``: 0.2 for every phrase score and the phrase penalty, 0.3
     for every reordering score and distortion, 0.5 for the n-gram LM, -1 for the word penalty. Those of neural
-    features are in ``NEURAL_MODELS``.
+    features are in ``SEARCH_FEATURES``.
 
     Args:
         directory: directory of the model.
@@ -39,7 +39,7 @@ def default_ini(
         num_features: number of phrase scores.
         distortion_limit: in source words.
         table_limit: maximum number of translations per source phrase.
-        neural: path and ``unknown`` of neural features, by kind.
+        neural: path and ``unknown`` of neural features, by name.
         further_weights: weights of the phrase scores after the fourth.
     """
     factors = {"input-factor": "0", "output-factor": "0"}
@@ -65,8 +65,9 @@ def default_ini(
     lm_options = {"lazyken": "0", "name": "LM0", "factor": "0", "path": lm, "order": str(lm_order)}
     features.append(Feature("KENLM", "LM0", lm_options))
     weights["LM0"] = [0.5]
-    for kind, (path, unknown) in (neural or {}).items():
+    for feature, (path, unknown) in (neural or {}).items():
+        kind = feature.upper()
         features.append(Feature(kind, f"{kind}0", {"name": f"{kind}0", "path": path, "unknown": unknown}))
-        weights[f"{kind}0"] = [NEURAL_MODELS[kind].weight]
+        weights[f"{kind}0"] = [SEARCH_FEATURES[feature].weight]
     sections = {"input-factors": ["0"], "mapping": ["0 T 0"]}
     return MosesIni(directory, features, weights, distortion_limit, table_limit, sections)

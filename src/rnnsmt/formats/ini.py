@@ -17,7 +17,8 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import is_file
 from rnnsmt.base.reading import read_lines
 from rnnsmt.base.writing import atomic_text
-from rnnsmt.config.features import CSLM, NNJM, SystemFeature, UnknownScore
+from rnnsmt.config.features import UnknownScore
+from rnnsmt.registries import SEARCH_FEATURES
 
 NO_LIMIT = -1
 """Distortion limit that allows all jumps."""
@@ -49,9 +50,9 @@ RESCORING = "Rescored"
 CSLM_UNKNOWN: tuple[str, ...] = get_args(UnknownScore)
 """Values of the option ``unknown`` of a neural feature, the default first."""
 
-NEURAL_MODELS: dict[str, SystemFeature] = {"CSLM": CSLM, "NNJM": NNJM}
-"""Neural features inside the search, by kind; Moses has none of them. Their lines in ``[feature]`` have a name, the
-path of the model file, and ``unknown``."""
+NEURAL_MODELS: dict[str, str] = {name.upper(): name for name in SEARCH_FEATURES}
+"""Names of the neural features inside the search, by kind; Moses has none of them. Their lines in ``[feature]`` have
+a name, the path of the model file, and ``unknown``."""
 
 UNKNOWN_WORDS = "UnknownWordPenalty"
 """Kind of the only feature that is not tuned by default, as in Moses."""

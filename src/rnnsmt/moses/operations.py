@@ -1,6 +1,6 @@
 """Operations on files of Moses, and those that call its programs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Literal, get_args
@@ -45,6 +45,7 @@ from rnnsmt.config.sections import (
     Tuning,
 )
 from rnnsmt.plan.paths import LM, PHRASE_TABLE, REORDERING_TABLE
+from rnnsmt.registries import SEARCH_FEATURES
 
 ModelFile = Annotated[str | Path, Field(metavar="FILE", expected="a path")]
 """A file by its path relative to the directory of the model; it need not exist."""
@@ -56,6 +57,8 @@ ProgramLog = Annotated[
 ]
 
 Part = Literal["alignment", "training", "tuning", "decoding"]
+
+SearchFeatureName = Annotated[str, Field(registry=SEARCH_FEATURES)]
 
 MosesAligner = Literal["model4", "fast_align"]
 
@@ -71,10 +74,8 @@ def write_ini(
     reordering_table: ModelFile | None = REORDERING_TABLE,
     lm: ModelFile = LM,
     lm_order: Positive = 5,
-    cslm: ModelFile | None = None,
-    cslm_unknown: UnknownScore = "class",
-    nnjm: ModelFile | None = None,
-    nnjm_unknown: UnknownScore = "class",
+    network: Annotated[Mapping[SearchFeatureName, str], Field(metavar="NAME=FILE")] | None = None,
+    unknown: Annotated[Mapping[SearchFeatureName, UnknownScore], Field(metavar="NAME=WORD")] | None = None,
     num_features: Positive = 4,
     further_weights: Annotated[Sequence[float], Field(metavar="W")] | None = None,
     distortion_limit: DistortionLimit = Search.distortion_limit,
@@ -97,11 +98,9 @@ def write_ini(
             reordering.
         lm: n-gram language model (ARPA), relative to ``model_dir``.
         lm_order: n-gram order of the language model.
-        cslm: model file of a continuous-space language model, relative to ``model_dir``.
-        cslm_unknown: CSLM probability of a word outside the shortlist; class: p(UNK), as in the paper; word: p(UNK)
-            divided by the number of such words in the training text.
-        nnjm: model file of a joint model, relative to ``model_dir``.
-        nnjm_unknown: joint model probability of a word outside the shortlist; see ``cslm_unknown``.
+        network: model files of networks in the search, relative to ``model_dir``, by the names of the features.
+        unknown: for these networks, the probability of a word outside the shortlist; class (default): p(UNK), as in the
+            paper; word: p(UNK) divided by the number of such words in the training text.
         num_features: number of scores per phrase pair in the phrase table.
         further_weights: weights of the additional phrase table scores, from the fifth on (default: 0.2 each).
 
@@ -118,7 +117,6 @@ def write_ini(
             f"--further-weights: {len(further_weights)} given, but --num-features {num_features} has "
             f"{max(num_features - 4, 0)} scores after the fourth; specify one weight for each"
         )
-    networks = {"CSLM": (cslm, cslm_unknown), "NNJM": (nnjm, nnjm_unknown)}
     ini = default_ini(
         Path(model_dir),
         str(phrase_table),
@@ -128,7 +126,7 @@ def write_ini(
         num_features,
         distortion_limit,
         table_limit,
-        {kind: (str(path), unknown) for kind, (path, unknown) in networks.items() if path is not None},
+        {name: (str(path), (unknown or {}).get(name, "class")) for name, path in (network or {}).items()},
         further_weights,
     )
     ini.write(output)

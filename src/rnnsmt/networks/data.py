@@ -206,6 +206,10 @@ class Sequences(NamedTuple):
         """Return the concatenated ids of the sequences ``index`` [K], with EOS."""
         return self.words[self.places(index)]
 
+    def blocks(self) -> Iterator[NDArray[np.int32]]:
+        """Yield the ids of all sequences in blocks."""
+        return blocks_of(self.words)
+
     def agree(self, classes: int) -> bool:
         """Return whether all ids are below ``classes``, and every sequence ends in EOS, the last id."""
         words, offsets = self.words, self.offsets
@@ -407,18 +411,24 @@ ClassCounts = NDArray[np.float64]
 """[classes], see ``class_counts``."""
 
 
-def class_counts(words: NDArray[np.int32], classes: int, held_out: NDArray[np.int32]) -> ClassCounts:
+def class_counts(blocks: Iterable[NDArray[np.int32]], classes: int, held_out: NDArray[np.int32]) -> ClassCounts:
     """Count how often every class is predicted in training, plus one, float64 [classes].
 
     Args:
-        words: all ids, which may be memory-mapped: they are read once, in blocks.
+        blocks: all ids, in blocks.
         held_out: those of these ids that are not trained on.
     """
     counts = 1 - np.bincount(held_out, minlength=classes)
-    for begin in range(0, len(words), BLOCK):
-        counts += np.bincount(words[begin : begin + BLOCK], minlength=classes)
-        release_pages(words.base)
+    for ids in blocks:
+        counts += np.bincount(ids, minlength=classes)
     return counts.astype(np.float64)
+
+
+def blocks_of(words: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
+    """Yield ids, which may be memory-mapped, in blocks."""
+    for begin in range(0, len(words), BLOCK):
+        yield words[begin : begin + BLOCK]
+        release_pages(words.base)
 
 
 def unigram_log_p(words: NDArray[np.integer], counts: ClassCounts) -> float:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from rnnsmt.networks.batches import Index, draw_held_out
-from rnnsmt.networks.data import IdDirectory, class_counts, unigram_log_p
+from rnnsmt.networks.data import class_counts, unigram_log_p
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.draws import DROPOUT_ROWS, ClassSampler
 from rnnsmt.networks.task import Task
@@ -35,7 +35,7 @@ class PairTask(Task):
     examples = "pairs"
     settings: Any
 
-    def __init__(self, pairs: IdDirectory, name: str, settings: Any, seed: int, setup: DeviceSetup) -> None:
+    def __init__(self, pairs: Any, name: str, settings: Any, seed: int, setup: DeviceSetup) -> None:
         """Draw the held-out pairs and count the target words of the others; ``name`` is that of the pairs."""
         super().__init__(settings, seed, setup)
         self.pairs, self.inputs = pairs, {name: pairs.fingerprint}
@@ -43,7 +43,7 @@ class PairTask(Task):
         target = pairs.sides[1]
         held_out_words = target.joined(self.held_out)
         self.held_out_words = len(held_out_words)
-        counts = class_counts(target.words, len(pairs.vocabularies[1]), held_out_words)
+        counts = class_counts(target.blocks(), len(pairs.vocabularies[1]), held_out_words)
         self.unigram = unigram_log_p(held_out_words, counts)
         if settings.sampled_classes:
             self.sampler = ClassSampler(counts, settings.sampled_classes, seed)

@@ -30,7 +30,7 @@ def nnjm_task(examples: Examples, settings: JointSettings, seed: int, setup: Dev
         rows=rows,
         vocabularies=vocabularies,
         counts=[
-            class_counts(side.words, len(vocabulary), side.joined(pairs))
+            class_counts(side.blocks(), len(vocabulary), side.joined(pairs))
             for side, vocabulary in zip(sides, vocabularies, strict=True)
         ],
         unknown_words=examples.unknown_words,

@@ -49,7 +49,7 @@ class ScoreColumn:
 
     @property
     def is_count(self) -> bool:
-        """Return whether all scores are whole numbers, as the counts of ``rnn shortlist`` and unlike probabilities."""
+        """Return whether all scores are whole numbers, as counts and unlike log probabilities."""
         return all(np.array_equal(scores, np.rint(scores)) for _, scores in self._parts)
 
     def probabilities(self, lines: NDArray[np.int64]) -> NDArray[np.float64]:

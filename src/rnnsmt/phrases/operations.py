@@ -1,15 +1,18 @@
 """Operations that create and filter the phrase and reordering tables, and add score columns."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from rnnsmt.base.arguments import (
     MEMORY_MB,
     THREADS,
     Alignments,
+    InputDirectory,
     InputFile,
     MemoryMb,
+    OptionalOutput,
     OutputDirectory,
     OutputFile,
     Positive,
@@ -20,7 +23,12 @@ from rnnsmt.base.arguments import (
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Written, operation
-from rnnsmt.config.sections import PhraseLength, Phrases, PhraseSmoothing
+from rnnsmt.config.sections import Device, PhraseLength, Phrases, PhraseSmoothing, Rnn
+from rnnsmt.registries import COLUMNS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class LexicalTables(NamedTuple):
@@ -86,6 +94,7 @@ def extract(
     target: Texts,
     alignment: Alignments,
     output: OutputFile,
+    output_pairs: OutputFile | None = None,
     *,
     max_length: PhraseLength = Phrases.max_length,
     threads: Threads = THREADS,
@@ -96,7 +105,8 @@ def extract(
     The output (Parquet) contains every distinct triple of source phrase, target phrase and phrase-internal alignment
     with its count and the counts of its orientations (word-based msd model, previous and next), sorted like the phrase
     table. `phrases score` and `phrases reordering` read it. Words are stored as ids, and the vocabularies are stored in
-    the metadata of the file. Repeated links of a line count once, and their order has no effect.
+    the metadata of the file. ``output_pairs`` contains every distinct pair once, in the same order, for score columns
+    (`phrases column`) and networks. Repeated links of a line count once, and their order has no effect.
 
     Several files are parallel in their order. A text may occur with several alignments, whose counts are added. Beyond
     ``memory_mb``, disk is used.
@@ -113,6 +123,7 @@ def extract(
         target: target side of the training corpus, tokenised.
         alignment: word alignment in Pharaoh format (i-j), parallel to the text.
         output: output file: phrase pairs and counts (Parquet).
+        output_pairs: output file: distinct phrase pairs (safetensors).
 
     Returns:
         The file; its figures are numbers of words, links and pairs.
@@ -127,7 +138,138 @@ def extract(
     with TextFiles() as files:
         texts = files.all_of("source", source), files.all_of("target", target)
         links = links_files(files, "alignment", alignment)
-        return Written(Path(output), extract_phrases(*texts, links, str(output), max_length, threads, memory_mb))
+        figures = extract_phrases(*texts, links, str(output), max_length, threads, memory_mb)
+    if output_pairs is not None:
+        from rnnsmt.phrases.extract_file import ExtractFile
+        from rnnsmt.phrases.pairs import write_extracted_pairs
+
+        figures |= write_extracted_pairs(ExtractFile(str(output), threads, memory_mb), output_pairs)
+    return Written(Path(output), figures)
+
+
+@operation(version=1)
+def import_table(phrase_table: InputFile, output: OutputFile) -> Written:
+    r"""Convert a phrase table in Moses format to a file of phrase pairs, for score columns and networks.
+
+    The pairs are in the order of the lines of the table; its scores and counts are not part of the output. The table
+    can be one that Moses built, or a filtered one.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt phrases import-table --phrase-table results/model/phrase-table.gz --output try/pairs.safetensors
+
+    Args:
+        phrase_table: phrase table in Moses format.
+        output: output file: phrase pairs (safetensors).
+
+    Returns:
+        The file; its figures are the numbers of source phrases and of pairs.
+
+    Raises:
+        InputError: the table is empty or malformed.
+    """
+    from rnnsmt.phrases.pairs import import_pairs
+
+    return Written(Path(output), import_pairs(str(phrase_table), str(output)))
+
+
+def _parse_shard(text: str) -> tuple[int, int]:
+    """Parse ``K/N``, or ``K-of-N`` as Snakemake's scattergather writes it."""
+    match = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def _check_shard(shard: tuple[int, int]) -> None:
+    """Check that K of a shard (K, N) is from 1 to N."""
+    if not 1 <= shard[0] <= shard[1]:
+        raise ValueError("must be K/N with K from 1 to N, for example 2/8")
+
+
+Shard = Annotated[tuple[int, int], Field(metavar="K/N", parse=_parse_shard, check=_check_shard)]
+
+
+class Column(NamedTuple):
+    """A number for every phrase pair.
+
+    Attributes:
+        values: float32, in the order of the pairs; mapped from the output file if there is one.
+        figures: statistics of the values, by name.
+    """
+
+    values: "NDArray[np.float32]"
+    figures: dict[str, object]
+
+
+@operation(version=1)
+def column(
+    pairs: InputFile,
+    output: OptionalOutput = None,
+    *,
+    name: Annotated[str, Field(registry=COLUMNS)],
+    vocabularies: InputDirectory | None = None,
+    model: InputFile | None = None,
+    shard: Shard = (1, 1),
+    device: Device = Rnn.device,
+    threads: Threads = THREADS,
+) -> Column:
+    r"""Compute a score of every phrase pair: a column of the phrase table, and a feature of systems.
+
+    The output is a float32 array (.npy) with one score per pair: a natural logarithm of a probability, or a count.
+    `phrases augment` adds the columns to a phrase table. Columns:
+
+    * rnn: log p(target | source) of the RNN Encoder-Decoder with EOS, not normalised by length;
+    * wp: number of target words outside the shortlist, the word penalty (WP) of the paper, which is not the WordPenalty
+      of Moses;
+    * those of other installed packages (docs/extending.md).
+
+    ``shard=(k, n)`` scores the k-th of n consecutive shards of nearly equal size, for parallel jobs. Scores do not
+    depend on the sharding: each differs by less than 1e-4 from the score of the pair computed alone.
+
+    Examples, in the directory of a run of the demo corpus:
+
+        rnnsmt phrases column --name wp --pairs results/phrases/pairs.safetensors \
+            --vocabularies results/rnn/vocabularies --output try/wp.npy
+        rnnsmt phrases column --name rnn --pairs results/phrases/pairs.safetensors \
+            --vocabularies results/rnn/vocabularies --model results/rnn/network1/model.safetensors --shard 1/2 \
+            --output try/rnn.1-of-2.npy --threads 2
+
+    Args:
+        pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
+        output: output file: scores (.npy).
+        name: the score.
+        vocabularies: directory written by `rnn prepare`, for rnn and wp.
+        model: trained network, for scores of networks.
+        shard: score only shard K of N.
+
+    Returns:
+        The scores.
+
+    Raises:
+        InputError: a file is missing or malformed, the network has other vocabularies, or torch is not installed.
+    """
+    import numpy as np
+
+    from rnnsmt.base.arrays import growing_array
+    from rnnsmt.base.progress import say
+    from rnnsmt.phrases.columns import ColumnInputs
+    from rnnsmt.phrases.pairs import PhrasePairs
+
+    number, shards = shard
+    begin, end = (len(PhrasePairs(pairs)) * part // shards for part in (number - 1, number))
+    directory, network = (None if path is None else Path(path) for path in (vocabularies, model))
+    blocks = COLUMNS[name].scores(ColumnInputs(Path(pairs), begin, end, directory, network, device, threads))
+    if output is None:
+        values = np.concatenate([np.zeros(0, np.float32), *(block.astype(np.float32) for block in blocks)])
+    else:
+        with growing_array(output, np.float32) as out:
+            for block in blocks:
+                out.append(block)
+        values = np.load(output, mmap_mode="r")
+    if len(values) != end - begin:
+        raise InputError(f"--name {name}: computed {len(values)} scores for {end - begin} phrase pairs; correct it")
+    if not np.count_nonzero(values):
+        say(f"all scores of {COLUMNS[name].label} are 0, so that the feature has no effect")
+    return Column(values, {"pairs": len(values), "mean score": float(np.mean(values, dtype=np.float64))})
 
 
 @operation(version=4)
@@ -274,16 +416,16 @@ def augment(
 
     With ``ini``, the table is that of a model, for example of one that Moses built. ``output_ini`` is a copy of this
     moses.ini that refers to the new table and has a further weight for every column: 0 for a column of whole numbers,
-    which are counts (`rnn shortlist`), 0.2 for any other. All other weights and settings are those of ``ini``. The
+    which are counts (such as wp), 0.2 for any other. All other weights and settings are those of ``ini``. The
     paths in the copy are absolute, so that Moses can read it in any directory. Tune the weights before you use it.
 
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases augment --phrase-table results/model/phrase-table.gz --output try/augmented.gz \
-            --column results/rnn/network1/scores/1-of-2.npy results/rnn/network1/scores/2-of-2.npy \
-            --column results/rnn/shortlist.npy
+            --column results/columns/rnn/network1/1-of-2.npy results/columns/rnn/network1/2-of-2.npy \
+            --column results/columns/wp/network1/1-of-1.npy
         rnnsmt phrases augment --phrase-table results/model/filtered/dev/phrase-table.gz --output try/augmented.dev.gz \
-            --kept-lines results/model/filtered/dev/lines.npy --column results/rnn/shortlist.npy
+            --kept-lines results/model/filtered/dev/lines.npy --column results/columns/wp/network1/1-of-1.npy
         rnnsmt phrases augment --ini results/model/moses.ini --column try/column.npy --output try/column.gz \
             --output-ini try/column.ini
 

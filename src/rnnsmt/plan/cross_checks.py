@@ -6,12 +6,13 @@ from pathlib import Path
 
 from rnnsmt.base.options import pruning_mistake
 from rnnsmt.config.corpus_entry import CorpusEntry
-from rnnsmt.config.features import BY_NAME, CSLM, NNJM, named_features
+from rnnsmt.config.features import CSLM, named_features
 from rnnsmt.config.languages import code_mistake
 from rnnsmt.config.sections import Config, SystemEntry, Words
 from rnnsmt.plan.corpora import corpora_of, file_mistakes, is_in_domain
 from rnnsmt.plan.derived import MOSES_OPTIMIZERS, features_of, kept_whole, moses_searches, parts_of_moses
 from rnnsmt.plan.messages import hint
+from rnnsmt.registries import FEATURES, SEARCH_FEATURES
 
 FILE_KEYS = ("source", "target", "file", "columns", "members", "reference", "download")
 """Keys of an entry of ``corpora`` that describe its files."""
@@ -55,16 +56,13 @@ def _check_engine(config: Config) -> Iterator[str]:
         yield f"tuning.optimizer: Moses has no {config.tuning.optimizer}; use {' or '.join(MOSES_OPTIMIZERS)}"
     if "alignment" in parts and "hmm" in config.alignment.aligners:
         yield "alignment.aligners: Moses has no aligner hmm; use model4 (MGIZA or GIZA++) or fast_align"
-    remedy_of = {
-        CSLM: "remove these systems from compare, or rescore n-best lists of Moses (docs/moses.md)",
-        NNJM: "or remove these systems from compare",
-    }
-    for network, remedy in remedy_of.items():
-        refused = [name for name in config.compare if network.name in features_of(config, name)]
+    for feature in SEARCH_FEATURES:
+        refused = [name for name in config.compare if feature in features_of(config, name)]
         if refused and moses_searches(config):
+            rescore = ", or rescore n-best lists of Moses (docs/moses.md)" if feature == CSLM else ""
             yield (
-                f"engine: Moses does not support the {network.label} of {', '.join(refused)}; use rnnsmt for tuning "
-                f"and decoding, {remedy}"
+                f"engine: Moses does not support the {SEARCH_FEATURES[feature].label} of {', '.join(refused)}; use "
+                f"rnnsmt for tuning and decoding, or remove these systems from compare{rescore}"
             )
 
 
@@ -84,8 +82,8 @@ def _check_systems(config: Config) -> Iterator[str]:
 def _check_features(name: str, added: list[str]) -> Iterator[str]:
     """Check a phrase-based system: its features exist and do not contradict its name."""
     for feature in added:
-        if feature not in BY_NAME:
-            yield f"systems.{name}: no feature {feature}; {hint(feature, BY_NAME)}"
+        if feature not in FEATURES:
+            yield f"systems.{name}: no feature {feature}; {hint(feature, list(FEATURES))}"
     features = set(added)
     named = named_features(name)
     if named is not None and set(named) != features:
@@ -101,7 +99,7 @@ def _check_lstms(config: Config, name: str, system: SystemEntry) -> Iterator[str
         yield f"systems.{name}: requires either features, or a network of seq2seq.networks"
         return
     networks, network = config.seq2seq.networks, system.network
-    if network == CSLM.network:
+    if network == CSLM:
         yield from _check_cslm_on_lists(config, name, system)
     elif network not in networks:
         yield f"systems.{name}: no network {network} in seq2seq.networks; {hint(network, networks)}"
@@ -132,7 +130,7 @@ def _check_cslm_on_lists(config: Config, name: str, system: SystemEntry) -> Iter
         return
     if system.weight != "tuned" or system.ensemble is not None:
         yield f"systems.{name}: rescoring with cslm requires weight: tuned and no ensemble"
-    if CSLM.name in features_of(config, name):
+    if CSLM in features_of(config, name):
         yield f"systems.{name}: the search of {system.rescores} already uses cslm; rescore another system"
 
 

@@ -14,8 +14,11 @@ from rnnsmt.plan.derived import kept_whole
 RUN = "results/systems/{system}/run{run}"
 """Directory of a tuning run of a system: its tuned ini, and its translations and scores of all sets."""
 
-PAIRS = "results/rnn/pairs"
-"""Phrase pairs as word ids, which the RNN Encoder-Decoder reads."""
+PAIRS = "results/phrases/pairs.safetensors"
+"""Phrase pairs as word ids, which score columns and the RNN Encoder-Decoder read."""
+
+VOCABULARIES = "results/rnn/vocabularies"
+"""Directory of the vocabularies of source and target, which all networks but the LSTMs use."""
 
 SENTENCES = "results/seq2seq/sentences"
 """Sentence pairs as word ids, which the LSTMs read."""

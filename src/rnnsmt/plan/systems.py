@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.config.features import BY_NAME, CSLM, CSLM_ON_LISTS, RNN, has_network
+from rnnsmt.config.features import CSLM, CSLM_ON_LISTS, RNN, has_network
 from rnnsmt.config.sections import Config, Cslm, Nnjm
 from rnnsmt.plan.derived import features_of, parts_of_moses
 from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE, RUN
+from rnnsmt.registries import COLUMNS, FEATURES, SEARCH_FEATURES
 
 LIMITS = ("pop_limit", "stack")
 """Limits of the search that all systems and both decoders have."""
@@ -36,9 +37,19 @@ def column_options(counts: Iterable[int], files: Iterable[str]) -> str:
     return " ".join(f"--column {' '.join(shlex.quote(next(paths)) for _ in range(count))}" for count in counts)
 
 
+COLUMN = "results/columns/{column}/network{network}/{scatteritem}.npy"
+"""File of the scores of a column, or of a shard of them."""
+
+
 def network_file(name: str, network: int | str) -> str:
     """Return the model of the training run of a network with this number."""
     return f"results/{name}/network{network}/model.safetensors"
+
+
+def _ordered(features: Collection[str]) -> list[str]:
+    """Return features in the order that names directories: that of the registry, then those of other packages."""
+    own = [name for name in FEATURES if name in features]
+    return own + sorted(name for name in features if name not in own)
 
 
 class Systems:
@@ -68,32 +79,38 @@ class Systems:
         self.tuned_on_lists = [name for name in self.rescored if systems[name].weight == "tuned"]
         self.compared = [name for name in config.compare if name in self.phrase_based]
         used = {name for system in config.compare for name in self.features(system)}
-        trained = [feature for name, feature in BY_NAME.items() if name in used and feature.network]
+        trained = [feature for feature in map(FEATURES.__getitem__, _ordered(used)) if feature.network]
         networks = [feature.network for feature in sorted(trained, key=lambda feature: feature.in_search)]
-        self.columns_used = self.columns(name for name in BY_NAME if name in used)
+        self.columns_used = self.columns(_ordered(used))
         self.tuned = [*self.compared, *(name for name in self.rescored if name in config.compare)]
-        on_lists = [CSLM.network] if any(map(self.has_cslm_on_lists, config.compare)) else []
+        on_lists = [CSLM] if any(map(self.has_cslm_on_lists, config.compare)) else []
         self.networks = list(dict.fromkeys([*networks, *on_lists]))
 
     # Features and their files.
 
     def features(self, system: str) -> list[str]:
         """Return the features of a system, or of the one that it rescores, in the order that names directories."""
-        added = features_of(self.config, system)
-        return [name for name in BY_NAME if name in added]
+        return _ordered(features_of(self.config, system))
 
     def columns(self, features: Iterable[str]) -> list[str]:
         """Return those features that are columns of the phrase table."""
-        return [name for name in features if not BY_NAME[name].in_search]
+        return [name for name in features if name not in SEARCH_FEATURES]
 
     def score_pattern(self, column: str, network: int | str) -> str:
-        """Return the file of the scores of a column, with ``{scatteritem}`` if there are several."""
-        return BY_NAME[column].scores.format(network=network, scatteritem="{scatteritem}")
+        """Return the file of the scores of a column, with ``{scatteritem}`` if they are computed in shards."""
+        if COLUMNS[column].network:
+            return COLUMN.format(column=column, network=network, scatteritem="{scatteritem}")
+        return COLUMN.format(column=column, network=1, scatteritem="1-of-1")
 
     def search_models(self, features: Iterable[str], network: int | str) -> list[str]:
         """Return the models of the networks that the search queries for these features."""
-        used = (BY_NAME[name] for name in features)
-        return [network_file(feature.network, network) for feature in used if feature.in_search]
+        used = (SEARCH_FEATURES[name] for name in features if name in SEARCH_FEATURES)
+        return [network_file(feature.network, network) for feature in used]
+
+    def column_models(self, column: str, network: int | str) -> list[str]:
+        """Return the model of the network that computes a column; none if it is not computed by a network."""
+        name = COLUMNS[column].network
+        return [network_file(name, network)] if name else []
 
     # Training runs of the networks.
 
@@ -175,22 +192,21 @@ class Systems:
         options = [f"--phrase-table {table} --reordering-table {reordering}"]
         options.append(f"--num-features {PHRASE_SCORES + len(columns)}")
         if columns:
-            options.append(f"--further-weights {' '.join(str(BY_NAME[name].weight) for name in columns)}")
+            options.append(f"--further-weights {' '.join(str(COLUMNS[name].weight) for name in columns)}")
         for name in features:
-            feature = BY_NAME[name]
-            if feature.in_search:
+            if name in SEARCH_FEATURES:
                 (model,) = self.search_models([name], network)
-                path = f"../{model.removeprefix('results/')}"
-                options.append(f"--{name} {path}")
-                section: Cslm | Nnjm = getattr(self.config, feature.network)
-                options.append(f"--{name}-unknown {section.unknown}")
+                section: Cslm | Nnjm = getattr(self.config, SEARCH_FEATURES[name].network)
+                options.append(
+                    f"--network {name}=../{model.removeprefix('results/')} --unknown {name}={section.unknown}"
+                )
         return " ".join(options)
 
     def rnn_models(self, system: str) -> list[str]:
         """Return the RNN Encoder-Decoder of every run of a system that has it."""
-        if RNN.name not in self.features(system):
+        if RNN not in self.features(system):
             return []
-        return self._of_every_network(system, lambda n: network_file(RNN.network, n))
+        return self._of_every_network(system, lambda n: network_file(RNN, n))
 
     # Search and tuning.
 
@@ -205,7 +221,7 @@ class Systems:
 
     def search_options(self, system: str) -> str:
         """Return the limits of the search, with that of the networks if it queries any."""
-        has_networks = any(BY_NAME[name].in_search for name in self.features(system))
+        has_networks = any(name in SEARCH_FEATURES for name in self.features(system))
         names = [*LIMITS, NETWORK_LIMIT] if has_networks else LIMITS
         return settings_options({name: getattr(self.config.search, name) for name in names})
 
@@ -296,7 +312,7 @@ class Systems:
 
     def has_cslm_on_lists(self, system: str) -> bool:
         """Return whether a system rescores the lists of another one by the CSLM."""
-        return system in self.rescored and self.config.systems[system].network == CSLM.network
+        return system in self.rescored and self.config.systems[system].network == CSLM
 
     def list_feature(self, system: str) -> str:
         """Return the name of the feature that rescoring adds to the lists of a system."""

@@ -31,7 +31,6 @@ from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
 from rnnsmt.networks.gradients import Lookup, backpropagate, look_up, product
 from rnnsmt.networks.model_file import ModelContent, ModelFormat, read_model, write_model
 from rnnsmt.networks.softmax import softmax_gradient
-from rnnsmt.rnn.pairs import Pairs
 from rnnsmt.rnn.settings import RnnSizes
 from rnnsmt.rnn.steps import GatedSteps, Readout
 
@@ -334,8 +333,10 @@ def load_model_with(
     return model
 
 
-def load_model_of(pairs: Pairs, path: str | Path, setup: DeviceSetup) -> RNNEncoderDecoder:
-    """Read a network that was trained with the vocabularies of ``pairs``, and write its device to the log."""
-    model = load_model_with(path, pairs.vocabularies, pairs.path, setup.device)
+def load_model_of(
+    vocabularies: Sequence[Vocabulary], place: str | Path, path: str | Path, setup: DeviceSetup
+) -> RNNEncoderDecoder:
+    """Read a network as ``load_model_with``, and write its device to the log."""
+    model = load_model_with(path, vocabularies, place, setup.device)
     say(f"{Path(path).name}: computed on {setup}")
     return model

@@ -19,12 +19,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.prefix_tree import Level, prefix_levels
 from rnnsmt.networks.softmax import ExactSoftmax
-from rnnsmt.phrases.filtering import read_kept_lines
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 
@@ -44,17 +42,6 @@ CUDA = Sizing(65536, 16384, 4096)
 
 CUDA_BATCHES = 2
 """Number of concurrent batches on a GPU, each 2.5 GB at the paper's sizes: one is computed while the next is read."""
-
-
-def lines_of(path: str, pairs: Pairs) -> Index:
-    """Read line numbers of the table of ``pairs``, which ``filter_tables`` writes; 0-based, ascending."""
-    lines, total = read_kept_lines(path)
-    if total != len(pairs):
-        raise InputError(
-            f"{path}: line numbers of a table of {total} lines, but {pairs.path} has {len(pairs)} pairs; "
-            "filter the table of which these pairs were prepared"
-        )
-    return np.asarray(lines)
 
 
 def score_range(
@@ -88,30 +75,24 @@ def score_batches(
             scores = waiting.popleft().result()
             yield scores
             meter.add(len(scores))
-            for side in pairs.sides:
-                side.release()
+            pairs.release()
 
 
 def _batches(pairs: Pairs, begin: int, end: int, lines: int) -> Iterator[tuple[int, int]]:
     """Yield batches (begin, end) of at most ``lines`` pairs, without splitting the pairs of a source if possible."""
-    offsets, words = pairs.sides[0].offsets, pairs.sides[0].words
     while begin < end:
         last = min(begin + lines, end)
         if last < end:
-            following = words[offsets[last] : offsets[last + 1]]
-            cut = last
-            while cut > begin and np.array_equal(words[offsets[cut - 1] : offsets[cut]], following):
-                cut -= 1
-            last = cut if cut > begin else last
+            cut = pairs.store.first[pairs.store.runs(np.array([last]))[0]]
+            last = int(cut) if cut > begin else last
         yield begin, last
         begin = last
 
 
 def _phrases(pairs: Pairs, side: int, begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the ids of the phrases of one side of the pairs, with EOS, one after the other, and their lengths [P]."""
-    words, offsets = pairs.sides[side]
-    bounds = np.asarray(offsets[begin : end + 1], np.int64)
-    return np.asarray(words[bounds[0] : bounds[-1]], np.int64), np.diff(bounds)
+    index = np.arange(begin, end)
+    return pairs.sides[side].joined(index).astype(np.int64), pairs.sides[side].lengths(index)
 
 
 @torch.inference_mode()

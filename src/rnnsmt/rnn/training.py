@@ -33,11 +33,7 @@ def pair_tensors(pairs: Pairs, index: Index, device: torch.device | str = "cpu")
     The lengths are the numbers of source and target ids with EOS, without padding.
     """
     lengths = np.stack([side.lengths(index) for side in pairs.sides])
-    parts = []
-    for side, of_side in zip(pairs.sides, lengths, strict=True):
-        # past its end, a phrase is continued by its last id
-        places = side.offsets[index] + np.minimum(np.arange(of_side.max())[:, None], of_side - 1)
-        parts.append(side.words[places].astype(np.int64))
+    parts = [side.padded(index) for side in pairs.sides]
     # one copy to the device
     rows = torch.from_numpy(np.concatenate([*parts, lengths])).to(device, non_blocking=True)
     return rows.split([*map(len, parts), len(lengths)])

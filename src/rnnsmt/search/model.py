@@ -27,8 +27,9 @@ from rnnsmt.formats.ini import (
     feature_count,
 )
 from rnnsmt.lm.automaton import Automaton, load_automaton
+from rnnsmt.registries import SEARCH_FEATURES
 from rnnsmt.search.binary import ModelTables, ModelText, fitting_tables
-from rnnsmt.search.neural import NetworkOptions, NeuralFeature, load_feature
+from rnnsmt.search.neural import NetworkOptions, NeuralFeature
 from rnnsmt.search.options import MAX_WINDOW
 from rnnsmt.search.phrase_pairs import (
     MAX_SOURCE_PHRASE,
@@ -138,7 +139,11 @@ def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
     tables, lms = some(ini, (PHRASE_DICTIONARY,)), some(ini, LANGUAGE_MODELS)
     reordering = single(ini, "LexicalReordering")
     scored = [*tables, reordering] if reordering is not None else tables
-    links = any(feature.kind == "NNJM" for feature in ini.features)
+    links = any(
+        SEARCH_FEATURES[NEURAL_MODELS[feature.kind]].needs_links
+        for feature in ini.features
+        if feature.kind in NEURAL_MODELS
+    )
     texts = [
         ModelText(
             feature.kind,
@@ -217,7 +222,7 @@ def load_model(
         longest=min(tables.phrases.longest_source, MAX_SOURCE_PHRASE),
         drop_unknown=ini.is_on(DROP_UNKNOWN),
         neural=[
-            load_feature(feature.kind, feature.name, path, ini.unknown_score(feature), options)
+            SEARCH_FEATURES[NEURAL_MODELS[feature.kind]].load(feature.name, path, ini.unknown_score(feature), options)
             for feature, path in networks
         ],
     )

@@ -1,7 +1,7 @@
 """Neural features: networks whose scores the search requests, each score once and in batches over many sentences.
 
 A model may have any number of neural features. ``NeuralFeature`` is the interface, ``NeuralLM`` the CSLM and
-``JointFeature`` the joint model (Devlin et al. 2014); ``load_feature`` loads them.
+``JointFeature`` the joint model (Devlin et al. 2014); ``rnnsmt.search.features`` loads them.
 
 The store of scores is kept for the lifetime of the model, because MERT decodes the same text repeatedly. It is emptied
 if it has more than ``MAX_ENTRIES`` entries and no sentence is in progress. One search uses it at a time: searches of
@@ -14,8 +14,7 @@ number, so they share the scores of equal n-grams.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,7 +22,6 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.reading import words_of
-from rnnsmt.networks.options import need_torch
 from rnnsmt.search.kernels import neural_store
 from rnnsmt.search.kernels.hash_tables import FREE, enter_rows
 from rnnsmt.search.kernels.neural_store import ASKED, CONTEXTS, ENTRIES, ENTRY, NO_WINDOW, NgramText, Store
@@ -361,37 +359,3 @@ class NetworkOptions(NamedTuple):
 
     threads: int = 1
     device: str = "auto"
-
-
-def _load_cslm(name: str, path: Path, unknown: str, network: NetworkOptions) -> NeuralFeature:
-    from rnnsmt.cslm.scorer import CslmScorer
-
-    scorer = CslmScorer(path, network.device, network.threads, unknown_score=unknown)
-    return NeuralLM(name, scorer)
-
-
-def _load_nnjm(name: str, path: Path, unknown: str, network: NetworkOptions) -> NeuralFeature:
-    from rnnsmt.nnjm.scorer import JointScorer
-
-    scorer = JointScorer(path, network.device, network.threads, unknown_score=unknown)
-    return JointFeature(name, scorer)
-
-
-LOADERS: dict[str, Callable[[str, Path, str, NetworkOptions], NeuralFeature]] = {
-    "CSLM": _load_cslm,
-    "NNJM": _load_nnjm,
-}
-"""Functions that load features of the kinds in ``rnnsmt.formats.ini.NEURAL_MODELS``; they take the name, the model file
-and the score of words outside the shortlist."""
-
-
-def load_feature(kind: str, name: str, path: Path, unknown: str, network: NetworkOptions) -> NeuralFeature:
-    """Load a neural feature from a model file.
-
-    Args:
-        kind: kind of the feature, one of ``LOADERS``.
-        name: name of the feature in the ini.
-        unknown: score of words outside the shortlist, see ``rnnsmt.config.features.UnknownScore``.
-    """
-    need_torch()
-    return LOADERS[kind](name, path, unknown, network)

@@ -127,7 +127,7 @@ def test_prepare_with_a_shortlist_of_its_own(directory, tmp_path, capfd):
 
 def test_unigrams(text):
     held_out = np.array([0, 5, 9])
-    counts = class_counts(text.words, len(text.vocabulary), text.words[held_out])
+    counts = class_counts([text.words], len(text.vocabulary), text.words[held_out])
     expected = np.ones(len(text.vocabulary))
     for i, word in enumerate(text.words):
         expected[word] += i not in (0, 5, 9)
@@ -333,7 +333,7 @@ def test_validation_is_drawn_from_the_whole_text():
 def test_output_biases_of_the_unigrams(text):
     trainer = Training(cslm_task(text, replace(TINY, output_bias="unigram"), 1, CPU))
     held_out = text.words[trainer.task.ngrams.held_out]
-    counts = class_counts(text.words, len(text.vocabulary), held_out)
+    counts = class_counts([text.words], len(text.vocabulary), held_out)
     assert torch.allclose(trainer.task.model.b_o.exp(), torch.from_numpy(counts / counts.sum()).float())
 
 

@@ -1,0 +1,148 @@
+"""Files of named one-dimensional arrays, in the safetensors format: written in pieces, mapped into memory for reading.
+
+A file begins with the length of its header, which is JSON with types, lengths and places of the arrays, and a map of
+further entries. Any program that reads safetensors can read it: ``safetensors.numpy.load_file(path)`` returns the
+arrays by name.
+"""
+
+import hashlib
+import json
+import mmap
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rnnsmt.base.arrays import release_pages
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.writing import atomic_path, scratch_directory
+
+_TYPES = {
+    "F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32, "U32": np.uint32, "U16": np.uint16,
+    "I8": np.int8, "U8": np.uint8,
+}  # fmt: skip
+"""Types of the arrays by their names in the header."""
+
+_NAMES = {np.dtype(kind): name for name, kind in _TYPES.items()}
+
+MAX_HEADER = 1 << 24
+"""Maximum length of a header in bytes."""
+
+
+class ArrayFile(Mapping[str, NDArray[Any]]):
+    """The arrays of a file by name, mapped into memory; elements are read on access.
+
+    Attributes:
+        path: the file.
+        entries: further entries of the header.
+    """
+
+    def __init__(self, path: str | Path, remedy: str) -> None:
+        """Map a file; ``remedy`` is the advice at the end of error messages.
+
+        Raises:
+            InputError: there is no file, or it is not a complete file of this format.
+        """
+        self.path = Path(path)
+        try:
+            with self.path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except FileNotFoundError:
+            raise InputError(f"{path}: no such file; {remedy}") from None
+        except ValueError:
+            raise InputError(f"{path}: is empty; {remedy}") from None
+        try:
+            length = int.from_bytes(self._map[:8], "little")
+            if length > MAX_HEADER:
+                raise ValueError
+            header: dict[str, Any] = json.loads(self._map[8 : 8 + length])
+            self.entries: dict[str, str] = header.pop("__metadata__", {})
+            self._arrays = {name: self._array(8 + length, **described) for name, described in header.items()}
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise InputError(f"{path}: not a complete file of arrays; {remedy}") from None
+
+    def _array(self, start: int, dtype: str, shape: list[int], data_offsets: list[int]) -> NDArray[Any]:
+        kind, (length,) = np.dtype(_TYPES[dtype]), shape
+        begin, end = data_offsets
+        if end - begin != length * kind.itemsize:
+            raise ValueError
+        return np.frombuffer(self._map, kind, length, start + begin) if length else np.zeros(0, kind)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def release(self) -> None:
+        """Unmap the pages that have been read, e.g. in a pass over an array."""
+        release_pages(self._map)
+
+
+class ArrayWriter:
+    """Arrays that grow by appending.
+
+    Attributes:
+        entries: further entries of the header, text.
+        lengths: number of elements of every array so far.
+    """
+
+    def __init__(self, types: Mapping[str, np.dtype[Any]], files: Mapping[str, BinaryIO]) -> None:
+        self.entries: dict[str, str] = {}
+        self.lengths = dict.fromkeys(types, 0)
+        self._types, self._files = types, files
+        self._digests = {name: hashlib.sha256() for name in types}
+
+    def append(self, name: str, values: NDArray[Any]) -> None:
+        """Append values to an array, converted to its type."""
+        data = np.ascontiguousarray(values, self._types[name]).tobytes()
+        self._files[name].write(data)
+        self._digests[name].update(data)
+        self.lengths[name] += len(values)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of names and values of all arrays."""
+        digest = hashlib.sha256()
+        for name in sorted(self._digests):
+            digest.update(f"{name} {self._digests[name].hexdigest()}\n".encode())
+        return digest.hexdigest()
+
+
+@contextmanager
+def write_arrays(path: str | Path, types: Mapping[str, DTypeLike]) -> Iterator[ArrayWriter]:
+    """Write a file atomically: the arrays are appended to in the ``with`` block.
+
+    Until its end, they are files in a scratch directory.
+
+    Args:
+        types: the types of the arrays by name.
+    """
+    kinds = {name: np.dtype(kind) for name, kind in types.items()}
+    # arrays of larger elements first, so that all are aligned
+    names = sorted(kinds, key=lambda name: -kinds[name].itemsize)
+    with atomic_path(path) as temporary, scratch_directory(path) as scratch:
+        parts = {name: scratch / str(number) for number, name in enumerate(names)}
+        with ExitStack() as stack:
+            files = {name: stack.enter_context(part.open("wb")) for name, part in parts.items()}
+            writer = ArrayWriter(kinds, files)
+            yield writer
+        header: dict[str, Any] = {"__metadata__": writer.entries}
+        end = 0
+        for name in names:
+            begin, end = end, end + writer.lengths[name] * kinds[name].itemsize
+            place = {"shape": [writer.lengths[name]], "data_offsets": [begin, end]}
+            header[name] = {"dtype": _NAMES[kinds[name]]} | place
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        with temporary.open("wb") as out:
+            out.write(len(text).to_bytes(8, "little") + text)
+            for part in parts.values():
+                with part.open("rb") as file:
+                    shutil.copyfileobj(file, out, 1 << 20)

@@ -1,0 +1,299 @@
+"""The store of phrase pairs: every distinct pair once, as word ids, in the order of the phrase table.
+
+One file of arrays (``rnnsmt.base.array_file``) holds the pairs. A *run* are the consecutive pairs of one source phrase,
+whose words are stored once:
+
+* ``source words``: ids of the source phrases of all runs, one after the other; ``source offsets`` [runs + 1], where
+  each begins.
+* ``first`` [runs + 1]: the first pair of each run; the number of pairs at the end.
+* ``target words``, ``target offsets`` [pairs + 1]: the same of the target phrases of all pairs.
+* ``source vocabulary``, ``target vocabulary``: the words, UTF-8, each followed by a newline; the id of a word is its
+  line, from 0 on.
+
+Further columns of the pairs are files of their own, with one element for each pair (``rnnsmt.phrases.columns``). The
+entry ``fingerprint`` identifies the pairs.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.base.array_file import ArrayFile, ArrayWriter, write_arrays
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import Interner, intern
+from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
+from rnnsmt.base.progress import Meter
+from rnnsmt.formats.phrase_table import read_phrase_lines
+from rnnsmt.phrases.extract_file import ExtractFile
+from rnnsmt.phrases.packing import unpack
+
+SIDES = ("source", "target")
+
+FORMAT = "rnnsmt-phrase-pairs-1"
+
+REMEDY = "create it with `rnnsmt phrases extract` or `rnnsmt phrases import-table`"
+
+BLOCK = 1 << 18
+"""Number of pairs that are read at a time."""
+
+
+class PhrasePairs:
+    """The pairs of a store.
+
+    Attributes:
+        path: the file.
+        words: the words of source and target by id.
+        fingerprint: SHA-256 of pairs and vocabularies.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        """Map a file.
+
+        Raises:
+            InputError: the file is not one of phrase pairs, or its arrays do not agree with each other.
+        """
+        self.path = Path(path)
+        self._arrays = ArrayFile(path, REMEDY)
+        if self._arrays.entries.get("format") != FORMAT:
+            raise InputError(f"{path}: not a file of phrase pairs of this version ({FORMAT}); {REMEDY}")
+        self.fingerprint = self._arrays.entries["fingerprint"]
+        self.words = tuple(_words(self._arrays[f"{side} vocabulary"]) for side in SIDES)
+        self.first: NDArray[np.int64] = self._arrays["first"]
+        numbers = len(self.first) - 1, int(self.first[-1])
+        self.sides = tuple(Phrases(self._arrays[f"{side} words"], self._arrays[f"{side} offsets"]) for side in SIDES)
+        for side, phrases, number in zip(SIDES, self.sides, numbers, strict=True):
+            if len(phrases.offsets) != number + 1 or phrases.offsets[-1] != len(phrases.words):
+                raise InputError(f"{path}: the arrays of the {side} phrases do not agree with each other; {REMEDY}")
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return int(self.first[-1])
+
+    def runs(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the run of each of the pairs ``index`` [K]."""
+        return np.searchsorted(self.first, index, "right") - 1
+
+    def texts(self, begin: int = 0, end: int | None = None) -> Iterator[tuple[list[str], list[str]]]:
+        """Yield the words of source and target of the pairs ``begin`` to ``end - 1``."""
+        last = len(self) if end is None else end
+        for start in range(begin, last, BLOCK):
+            index = np.arange(start, min(start + BLOCK, last))
+            runs = self.runs(index)
+            sources = _as_lists(self.words[0], *self.sides[0].joined(np.arange(runs[0], runs[-1] + 1)))
+            targets = _as_lists(self.words[1], *self.sides[1].joined(index))
+            for run, target in zip((runs - runs[0]).tolist(), targets, strict=True):
+                yield sources[run], target
+            self.release()
+
+    def release(self) -> None:
+        """Unmap the pages that have been read, e.g. in a pass over all pairs."""
+        self._arrays.release()
+
+
+class Phrases(NamedTuple):
+    """Phrases as word ids; both arrays are mapped.
+
+    Attributes:
+        words: ids of all phrases, one after the other.
+        offsets: int64 [phrases + 1], where each phrase begins.
+    """
+
+    words: NDArray[Any]
+    offsets: NDArray[np.int64]
+
+    def joined(self, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the ids of the phrases ``index`` [K], one after the other, and their lengths [K]."""
+        begins = self.offsets[index]
+        lengths = self.offsets[index + 1] - begins
+        places = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+        return self.words[places].astype(np.int64), lengths
+
+
+def _words(text: NDArray[np.uint8]) -> list[str]:
+    return text.tobytes().decode().split("\n")[:-1]
+
+
+def _as_lists(words: Sequence[str], ids: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[list[str]]:
+    """Return the words of phrases, given their ids one after the other, and their lengths."""
+    every = [words[word] for word in ids.tolist()]
+    ends = np.cumsum(lengths).tolist()
+    return [every[end - length : end] for end, length in zip(ends, lengths.tolist(), strict=True)]
+
+
+class _Pairs:
+    """Writer of a store: blocks of pairs, then the vocabularies."""
+
+    def __init__(self, writer: ArrayWriter) -> None:
+        self._writer = writer
+        for name in ("source offsets", "target offsets"):
+            writer.append(name, np.zeros(1, np.int64))
+
+    @property
+    def pairs(self) -> int:
+        """Return the number of pairs so far."""
+        return self._writer.lengths["target offsets"] - 1
+
+    def append(self, first: NDArray[np.int64], *sides: tuple[NDArray[Any], NDArray[np.int64]]) -> None:
+        """Append runs.
+
+        Args:
+            first: [runs], the first pair of each run, from 0 on in this block.
+            sides: the ids and lengths of the source phrases of the runs, and of the target phrases of the pairs.
+        """
+        self._writer.append("first", self.pairs + first)
+        for side, (ids, lengths) in zip(SIDES, sides, strict=True):
+            self._writer.append(f"{side} offsets", self._writer.lengths[f"{side} words"] + np.cumsum(lengths))
+            self._writer.append(f"{side} words", ids)
+
+    def finish(self, *vocabularies: Sequence[bytes]) -> dict[str, object]:
+        """Add the vocabularies and the fingerprint; return the numbers of source phrases and pairs."""
+        self._writer.append("first", np.array([self.pairs]))
+        for side, words in zip(SIDES, vocabularies, strict=True):
+            text = b"".join(word + b"\n" for word in words)
+            self._writer.append(f"{side} vocabulary", np.frombuffer(text, np.uint8))
+        self._writer.entries |= {"format": FORMAT, "fingerprint": self._writer.digest()}
+        return {"source phrases": self._writer.lengths["source offsets"] - 1, "phrase pairs": self.pairs}
+
+
+def _types(words: Sequence[int]) -> dict[str, Any]:
+    """Return the types of the arrays; ``words``: numbers of words of source and target, which may be upper bounds."""
+    types: dict[str, Any] = {"first": np.int64}
+    for side, number in zip(SIDES, words, strict=True):
+        types[f"{side} words"] = np.uint16 if number <= 1 << 16 else np.uint32
+        types |= {f"{side} offsets": np.int64, f"{side} vocabulary": np.uint8}
+    return types
+
+
+def write_extracted_pairs(extract: ExtractFile, output: str | Path) -> dict[str, object]:
+    """Write the distinct pairs of an extract file.
+
+    Returns:
+        The numbers of source phrases and of pairs.
+    """
+    sides, packings = extract.sides(), extract.packings
+    with write_arrays(output, _types([len(packing.words) for packing in packings])) as writer:
+        store = _Pairs(writer)
+        for rows, _ in extract.batches([]):
+            first = np.searchsorted(rows.pairs, rows.sources[:-1])
+            source = _unpacked(rows.source_keys, rows.sources[:-1], sides[0])
+            store.append(first, source, _unpacked(rows.target_keys, rows.pairs[:-1], sides[1]))
+        return store.finish(packings[0].words, packings[1].words)
+
+
+def _unpacked(keys: NDArray[np.int64], rows: NDArray[np.int64], side: Any) -> tuple[Any, NDArray[np.int64]]:
+    """Return the ids of packed phrases, one after the other, and their lengths; the id of a word is its code - 1."""
+    ids, lengths = np.empty(8 * len(rows), np.uint32), np.empty(len(rows), np.int64)
+    filled = unpack_rows(keys, rows, side, ids, lengths)
+    return ids[:filled], lengths
+
+
+@kernel()
+def unpack_rows(keys: Any, rows: Any, side: Any, ids: Any, lengths: Any) -> int:
+    """Unpack phrases; return the number of ids.
+
+    Args:
+        keys: int64 [K, N], packed phrases.
+        rows: int64 [P], the phrases to unpack.
+        side: their ``Side``.
+        ids: uint32 [8 P], filled with code - 1 of their words, one phrase after the other.
+        lengths: int64 [P], filled with the numbers of words.
+    """
+    codes = np.empty(8, np.int64)
+    filled = 0
+    for number in range(rows.shape[0]):
+        length = unpack(keys, rows[number], side, codes)
+        for word in range(length):
+            ids[filled] = codes[word] - 1
+            filled += 1
+        lengths[number] = length
+    return filled
+
+
+def import_pairs(table: str | Path, output: str | Path) -> dict[str, object]:
+    """Write the pairs of a phrase table in Moses format, in the order of its lines.
+
+    Returns:
+        The numbers of source phrases and of pairs.
+
+    Raises:
+        InputError: the table is empty or malformed.
+    """
+    vocabularies = [Interner(), Interner()]
+    meter = Meter("reading the phrase table", unit="pairs")
+    last = b""
+    with write_arrays(output, _types([1 << 32, 1 << 32])) as writer:
+        store = _Pairs(writer)
+        for text, bounds, _ in read_phrase_lines(table):
+            lines = len(bounds)
+            sides = []
+            for side, words in zip((SOURCE, TARGET), vocabularies, strict=True):
+                words.reserve(len(text) // 2 + 1, len(text))
+                ids, lengths = np.empty(len(text), np.uint32), np.empty(lines, np.int64)
+                filled = number_words_of_phrases(text, bounds, side, words.table, ids, lengths)
+                sides.append((ids[:filled], lengths))
+            begins = run_begins(text, bounds)
+            source = text[bounds[-1, SOURCE, 0] : bounds[-1, SOURCE, 1]].tobytes()
+            beginning = text[bounds[0, SOURCE, 0] : bounds[0, SOURCE, 1]].tobytes()
+            if beginning == last:
+                begins[0] = False  # the run of the previous block continues
+            last = source
+            ids, lengths = sides[0]
+            of_runs = np.repeat(begins, lengths)
+            store.append(np.flatnonzero(begins), (ids[of_runs], lengths[begins]), sides[1])
+            meter.add(lines)
+        if not store.pairs:
+            raise InputError(f"{table}: the table is empty; create it again")
+        return store.finish(*(words.strings() for words in vocabularies))
+
+
+@kernel()
+def run_begins(block: Any, bounds: Any) -> Any:
+    """Return whether the source phrase of each line differs from that of the line before, bool [lines].
+
+    Args:
+        block, bounds: as in ``number_words_of_phrases``.
+    """
+    begins = np.ones(bounds.shape[0], np.bool_)
+    for line in range(1, bounds.shape[0]):
+        begin, length = bounds[line, 0, 0], bounds[line, 0, 1] - bounds[line, 0, 0]
+        before = bounds[line - 1, 0, 0]
+        if bounds[line - 1, 0, 1] - before != length:
+            continue
+        same = True
+        for position in range(length):
+            if block[begin + position] != block[before + position]:
+                same = False
+                break
+        begins[line] = not same
+    return begins
+
+
+@kernel()
+def number_words_of_phrases(block: Any, bounds: Any, side: Any, words: Any, ids: Any, lengths: Any) -> Any:
+    """Fill ``ids`` with the numbers of the words of the phrases of one side; return the number of ids.
+
+    Args:
+        block: uint8, the bytes of some lines, with single spaces between words.
+        bounds: int64 [lines, FIELDS, 2], begin and end of the fields, as ``split_phrase_lines`` fills it.
+        side: the field, SOURCE or TARGET.
+        words: the words (``rnnsmt.base.kernels.strings.InternTable``), to which new ones are added.
+        ids: uint32, at least as long as ``block``.
+        lengths: int64 [lines], filled with the number of words of each phrase.
+    """
+    filled = 0
+    for line in range(bounds.shape[0]):
+        position, end = bounds[line, side, 0], bounds[line, side, 1]
+        first = filled
+        while position < end:
+            stop = position
+            while stop < end and block[stop] != 32:
+                stop += 1
+            ids[filled] = intern(words, block, position, stop)
+            filled += 1
+            position = stop + 1
+        lengths[line] = filled - first
+    return filled

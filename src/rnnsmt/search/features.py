@@ -1,0 +1,67 @@
+"""The networks that the search queries, as features of systems: CSLM and NNJM."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnnsmt.config.features import SystemFeature
+from rnnsmt.networks.options import need_torch
+
+if TYPE_CHECKING:
+    from rnnsmt.search.neural import NetworkOptions, NeuralFeature
+
+
+class SearchFeature(SystemFeature, ABC):
+    """A network that the search queries. The module imports torch and numba only in ``load``.
+
+    Attributes:
+        needs_links: whether the word alignments of the phrase pairs are read.
+    """
+
+    in_search = True
+    weight = 0.25
+    needs_links: bool = False
+
+    @abstractmethod
+    def load(self, name: str, path: Path, unknown: str, network: "NetworkOptions") -> "NeuralFeature":
+        """Load the network from a model file.
+
+        Args:
+            name: name of the feature in the ini.
+            unknown: score of words outside the shortlist, see ``rnnsmt.config.features.UnknownScore``.
+        """
+
+
+class Cslm(SearchFeature):
+    """The continuous-space language model (Schwenk 2007)."""
+
+    label = "CSLM"
+    network = "cslm"
+    title = "CSLM"
+
+    def load(self, name: str, path: Path, unknown: str, network: "NetworkOptions") -> "NeuralFeature":
+        """Load a model file of `cslm train`."""
+        need_torch()
+
+        from rnnsmt.cslm.scorer import CslmScorer
+        from rnnsmt.search.neural import NeuralLM
+
+        return NeuralLM(name, CslmScorer(path, network.device, network.threads, unknown_score=unknown))
+
+
+class Nnjm(SearchFeature):
+    """The neural network joint model (Devlin et al. 2014)."""
+
+    label = "NNJM"
+    network = "nnjm"
+    title = "NNJM"
+    needs_links = True
+
+    def load(self, name: str, path: Path, unknown: str, network: "NetworkOptions") -> "NeuralFeature":
+        """Load a model file of `nnjm train`."""
+        need_torch()
+
+        from rnnsmt.nnjm.scorer import JointScorer
+        from rnnsmt.search.neural import JointFeature
+
+        return JointFeature(name, JointScorer(path, network.device, network.threads, unknown_score=unknown))
