@@ -5,7 +5,8 @@ the tables, tables of the documentation and the tests of a kind follow from it. 
 change here, by an entry point in the group of the registry (docs/extending.md).
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
 
 from rnnsmt.base.registry import Registries, Registry
 
@@ -49,3 +50,20 @@ METRICS: "Registry[Metric]" = Registry(
     },
 )
 """Metrics of the detokenised text, besides BLEU."""
+
+REGISTRIES: tuple[Registry[Any], ...] = (SEARCH_FEATURES, COLUMNS, METRICS)
+"""All registries."""
+
+
+def of_other_packages(words: Collection[str]) -> dict[str, str]:
+    """Return the things of other packages with these names: kind and name, with the package and its version.
+
+    Args:
+        words: names, for example all strings of a configuration.
+    """
+    return {
+        f"{registry.kind} {name}": registry.package(name)
+        for registry in REGISTRIES
+        for name in registry.others()
+        if name in words
+    }

@@ -53,13 +53,7 @@ class Registry(Generic[Thing]):
             ValueError: there is none, or several packages have one; as a message such as ``must be a or b``.
         """
         if name not in self:
-            others = sorted(entry.name for entry in self._entries())
-            near = get_close_matches(name, [*self._own, *others], 1)
-            named = f"; did you mean {near[0]}?" if near else ""
-            raise ValueError(
-                f"must be {', '.join([*self._own, *others])}, or the name of a {self.kind} of another installed "
-                f"package{named}"
-            )
+            raise ValueError(_no_such(self.kind, [*self._own, *self.others()], name))
 
     def __getitem__(self, name: str) -> Thing:
         """Return a thing, whose module is imported.
@@ -99,6 +93,10 @@ class Registry(Generic[Thing]):
     def packages(self, names: Iterable[str]) -> str:
         """Return the packages of things that are not of this package, for the params of a rule: empty, if none."""
         return ", ".join(f"{name}: {package}" for name in names if (package := self.package(name)))
+
+    def others(self) -> list[str]:
+        """Return the names of the things of other installed packages."""
+        return sorted({entry.name for entry in self._entries()} - self._own.keys())
 
     def _entry(self, name: str) -> "EntryPoint | None":
         """Return the entry point with this name.
@@ -152,15 +150,20 @@ class Registries(Generic[Thing]):
     def check(self, name: str) -> None:
         """Check a name, as ``Registry``."""
         if name not in self:
-            near = get_close_matches(name, list(self), 1)
-            named = f"; did you mean {near[0]}?" if near else ""
             raise ValueError(
-                f"must be {', '.join(self)}, or the name of a {self.kind} of another installed package{named}"
+                _no_such(self.kind, [*self, *(name for part in self._parts for name in part.others())], name)
             )
 
     def package(self, name: str) -> str:
         """Return the package of a thing, as ``Registry``."""
         return next((part.package(name) for part in self._parts if name in part), "")
+
+
+def _no_such(kind: str, known: Sequence[str], name: str) -> str:
+    """Return the message for an unknown name."""
+    near = get_close_matches(name, known, 1)
+    named = f"; did you mean {near[0]}?" if near else ""
+    return f"must be {', '.join(known)}, or the name of a {kind} of another installed package{named}"
 
 
 def _made(thing: Any) -> Any:

@@ -643,9 +643,10 @@ def provenance(
         InputError: a file is missing, not a score file, or was changed after its report was written.
     """
     from rnnsmt.base.writing import write_json
-    from rnnsmt.evaluation.origins import FORMAT, Files, cells_and_runs, details_of_network, software
+    from rnnsmt.evaluation.origins import FORMAT, Files, cells_and_runs, details_of_network, software, strings
     from rnnsmt.moses.installation import Installation, needs_of
     from rnnsmt.plan.validation import recorded_config
+    from rnnsmt.registries import of_other_packages
 
     read = _read_scores(each(scores), joint)
     files = Files()
@@ -655,6 +656,8 @@ def provenance(
             raise InputError("--moses-home requires --config")
         needs = needs_of(recorded_config(config))
         programs["software"]["moses"] = Installation(str(moses_home)).about(needs)
+    if added := of_other_packages(set(strings(config))):
+        programs["software"]["added by packages"] = added
     inis = None if ini is None else [str(path) for path in each(ini)]
     content = programs | {
         "config": config,

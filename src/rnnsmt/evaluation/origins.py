@@ -3,7 +3,7 @@
 import os
 import platform
 import subprocess
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -137,6 +137,18 @@ def software() -> dict[str, Any]:
             f"{package} {name}": stage.version for package in PACKAGES for name, stage in operations(package).items()
         },
     }
+
+
+def strings(value: object) -> Iterator[str]:
+    """Yield all strings of a configuration: names of its maps, and values."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from strings([name, item])
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from strings(item)
 
 
 def _checkout() -> dict[str, Any]:

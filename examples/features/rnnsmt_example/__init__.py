@@ -1,0 +1,1 @@
+"""A score column and a metric for rnnsmt, one file each."""
