@@ -43,7 +43,9 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
     if not rows or not scores:
         raise InputError(f"{results}: the run has no system {name}; use --system and --results from the same run")
     config = content["config"]
-    metrics = [name for name in config["evaluation"].get("metrics", METRICS) if rows[0].get(name) is not None]
+    used = config.get("evaluation", {}).get("metrics", METRICS)  # the default of configurations without this setting
+    labels = {name: METRICS[name].label for name in used}
+    metrics = {name: title for name, title in (BLEU | labels).items() if rows[0].get(name) is not None}
     is_demo = any(str(corpus.get("target")).startswith("results/demo/") for corpus in config["corpora"])
     return rendered(
         "rnnsmt.translation",
@@ -60,8 +62,8 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
         runs=rows[0]["runs"],
         rows=rows,
         scores=scores,
-        metrics=BLEU | {name: METRICS[name].label for name in metrics},
-        lower=[METRICS[name].label for name in metrics if METRICS[name].lower_is_better],
+        metrics=metrics,
+        lower=[label for name, label in labels.items() if name in metrics and METRICS[name].lower_is_better],
         spread=spread,
     )
 
