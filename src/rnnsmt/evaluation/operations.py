@@ -320,7 +320,7 @@ def _figures(scores: "Sequence[Score]") -> dict[str, Any]:
     return figures
 
 
-@operation(version=13)
+@operation(version=14)
 def table(
     scores: InputFiles,
     output_tsv: OptionalOutput = None,
@@ -373,8 +373,7 @@ def table(
         history: output of `tuning tune` for every run, in the directories of the score files: marks systems with runs
             whose dev BLEU is below that of the initial weights.
         paper: also show the paper's English-French results.
-        dev_set: names of the dev sets, which are compared with the paper's dev results and, without ``paper``, only in
-            TSV and JSON if there are test sets.
+        dev_set: names of the dev sets, which come first and are compared with the paper's dev results.
 
     Returns:
         The table, and the gain from each feature, as data frames.

@@ -1,7 +1,7 @@
 """Table 1 for readers: Markdown, and a self-contained HTML page with a dot plot of all runs.
 
-Both have one table for each test set: BLEU, the difference to the baseline with its 95 % interval, and p. All other
-figures, and those of the dev sets unless they are beside published ones, are in the TSV and JSON files.
+Both have one table for the dev set, as the paper, and for each test set: BLEU, the difference to the baseline with its
+95 % interval, and p. All other figures are in the TSV and JSON files.
 """
 
 import re
@@ -31,7 +31,7 @@ DIFFERENCE = "Δ baseline"
 
 BLEU_NOTE = (
     "BLEU is tokenised and case-sensitive, as computed by multi-bleu.perl (the metric of the paper). The TSV file has "
-    "all other figures, and those of the dev sets. "
+    "all other figures. "
 )
 
 ONE_RUN = (
@@ -66,9 +66,10 @@ DIFFERENCES = (
 PAPER_NOTE = (
     "paper: published figure for the column to its left, of Cho et al. (2014) and, for LSTMs, of Sutskever et al. "
     "(2014), on WMT 2014 English–French, newstest2014 (beside dev: newstest2012 and newstest2013). BLEU is comparable "
-    "only between systems on the same data; the differences indicate the gains to expect. Weights were tuned on dev, "
-    "so its differences are not evidence of a gain."
+    "only between systems on the same data; the differences indicate the gains to expect."
 )
+
+DEV_NOTE = "Weights were tuned on dev, so its differences are not evidence of a gain."
 
 KIND_TITLES = {"extracted": "extraction count", "source words of a phrase": "source words per phrase"}
 """Titles of groups of sentences or phrase pairs of `evaluation compare`, if they differ from the keys."""
@@ -87,13 +88,16 @@ class TextTable(NamedTuple):
 # Text about the figures
 
 
-def notes(rows: Sequence[Record], contrasts: Sequence[Record], paper: bool, tuning: str) -> list[str]:
+def notes(
+    rows: Sequence[Record], contrasts: Sequence[Record], paper: bool, tuning: str, dev_sets: Collection[str]
+) -> list[str]:
     """Return paragraphs on how to read the table.
 
     Args:
         rows, contrasts: as returned by ``rows.table_of``.
         paper: the table includes the published figures.
         tuning: how the systems were tuned; empty: not stated.
+        dev_sets: names of the sets that the weights were tuned on.
     """
     trainings = max(row["trainings"] for row in rows)
     if max(row["runs"] for row in rows) == 1:
@@ -106,7 +110,10 @@ def notes(rows: Sequence[Record], contrasts: Sequence[Record], paper: bool, tuni
     if below_start := {label(row["system"]): row["below_start"] for row in rows if row.get("below_start")}:
         runs = "; ".join(f"{name}, run {', '.join(map(str, numbers))}" for name, numbers in below_start.items())
         parts.append(f"† After tuning, BLEU on the dev set is below that of the initial weights: {runs}.")
-    parts += [f"Tuning: {tuning}."] if tuning else []
+    if tuning:
+        parts.append(f"Tuning: {tuning}.")
+    if any(row["test_set"] in dev_sets for row in rows):
+        parts.append(DEV_NOTE)
     if any(row.get("p_strict") is not None for row in rows):
         parts += [DIFFERENCES, comparisons(rows, contrasts)]
     return [*parts, PAPER_NOTE] if paper else parts
@@ -152,12 +159,12 @@ def contrast_words(contrast: Record) -> str:
 # Tables
 
 
-def shown_sets(rows: Sequence[Record], dev_sets: Collection[str]) -> dict[str, list[Record]]:
-    """Return the rows of every test set; those of dev sets only beside published figures, or if there are no others."""
-    names = list(dict.fromkeys(row["test_set"] for row in rows))
-    published = {row["test_set"] for row in rows if row.get("paper_bleu") is not None}
-    shown = [name for name in names if name not in dev_sets or name in published]
-    return {name: [row for row in rows if row["test_set"] == name] for name in shown or names}
+def by_set(rows: Sequence[Record]) -> dict[str, list[Record]]:
+    """Return the rows of every set, in their order: dev sets come first."""
+    return {
+        name: [row for row in rows if row["test_set"] == name]
+        for name in dict.fromkeys(row["test_set"] for row in rows)
+    }
 
 
 def size(rows: Sequence[Record]) -> str:
@@ -240,7 +247,7 @@ def sets_for_page(
             else "",
             "effects": effects([one for one in contrasts if one["test_set"] == name and name not in dev_sets]),
         }
-        for name, of_set in shown_sets(rows, dev_sets).items()
+        for name, of_set in by_set(rows).items()
     ]
 
 
@@ -267,7 +274,7 @@ def write_tables(
         "title": title,
         "test_sets": sets_for_page(rows, contrasts, dev_sets),
         "effects_heading": EFFECTS,
-        "notes": notes(rows, contrasts, paper, tuning),
+        "notes": notes(rows, contrasts, paper, tuning, dev_sets),
     }
     if markdown is not None:
         write_page(markdown, "rnnsmt.evaluation", "table.md.j2", **values, markdown_table=markdown_table)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rnnsmt.base.reading import read_json
 from rnnsmt.config.sections import Config
-from rnnsmt.evaluation.render import padded, shown_sets, size, table_for_readers
+from rnnsmt.evaluation.render import by_set, padded, size, table_for_readers
 from rnnsmt.plan.derived import is_demo_corpus
 from rnnsmt.plan.paths import Texts
 from rnnsmt.plan.systems import Systems
@@ -36,7 +36,7 @@ def planned(config: Config, texts: Texts, systems: Systems) -> Iterator[str]:
 
 
 def printed_table(table: Path, report: Path, logs: Path, since: float = 0.0) -> Iterator[str]:
-    """Yield the tables of dev, if it is shown, and of the first test set, and warnings of the jobs.
+    """Yield the tables of dev and of the first test set, and warnings of the jobs.
 
     Args:
         table: JSON file of ``evaluation table``.
@@ -44,7 +44,7 @@ def printed_table(table: Path, report: Path, logs: Path, since: float = 0.0) -> 
         logs: directory of the logs of the jobs.
         since: start of the run, in seconds since 1970; logs of earlier runs are not read.
     """
-    sets = shown_sets(read_json(table)["rows"], {"dev"})
+    sets = by_set(read_json(table)["rows"])
     printed = [name for name in sets if name == "dev"] + [name for name in sets if name != "dev"][:1]
     for name in printed:
         yield f"{name}: {size(sets[name])}"

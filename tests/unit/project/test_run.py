@@ -151,7 +151,7 @@ def test_its_own_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_table_that_a_run_prints(tmp_path: Path) -> None:
-    """The table of the first test set, at most 20 lines."""
+    """The tables of dev and of the first test set."""
     first = {"system": "baseline", "test_set": "news", "segments": 3003, "runs": 3, "bleu": 30.644, "bleu_sd": 0.05}
     better = {"system": "cslm_rnn", "bleu": 31.2, "bleu_sd": 0.1, "diff_baseline": 0.556, "low_baseline": -0.01}
     rows = [first | {"test_set": "dev", "segments": 400}, first]
@@ -160,6 +160,9 @@ def test_the_table_that_a_run_prints(tmp_path: Path) -> None:
     table.write_text(json.dumps({"rows": rows}))
     shown = list(printed_table(table, Path("results/report/index.html"), tmp_path))
     assert shown == [
+        "dev: 400 segments, 3 runs",
+        "  System            BLEU",
+        "  Baseline  30.64 ± 0.05",
         "news: 3,003 segments, 3 runs",
         "  System              BLEU  Δ baseline            95 %       p",
         "  Baseline    30.64 ± 0.05           –               –       –",
