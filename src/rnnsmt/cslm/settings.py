@@ -17,7 +17,6 @@ of its 1,500 classes can be summed.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from rnnsmt.config.declaration import section
 from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, Order, Size, network_sizes
@@ -92,16 +91,23 @@ SMALL = CslmSettings(
     precision="reduced",
 )
 
-DEMO = replace(
-    SMALL,
+DEMO = CslmSettings(
     projection=64,
     hidden_1=256,
     hidden_2=128,
+    spread=0.0,
+    output_bias="unigram",
     dropout=0.1,
+    singletons=0.3,
     self_normalised=0.0,
     sampled_classes=0,
     batch=256,
     epochs=4,
+    learning_rate=0.002,
+    schedule="linear",
+    warmup=50,
+    clip=5.0,
+    precision="reduced",
 )
 
 PRESETS: dict[str, CslmSettings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}

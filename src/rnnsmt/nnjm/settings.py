@@ -9,7 +9,6 @@ worse; here, the optimizer is Adam with a constant rate, as in the preset of the
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from rnnsmt.base.fields import Field
@@ -117,6 +116,25 @@ SMALL = JointSettings(
     precision="reduced",
 )
 
-DEMO = replace(SMALL, projection=32, hidden_1=128, hidden_2=64, dropout=0.1, sampled_classes=0, batch=256, epochs=4)
+DEMO = JointSettings(
+    order=4,
+    projection=32,
+    hidden_1=128,
+    hidden_2=64,
+    activation="relu",
+    spread=0.0,
+    output_bias="unigram",
+    dropout=0.1,
+    singletons=0.3,
+    self_normalised=0.1,
+    sampled_classes=0,
+    batch=256,
+    epochs=4,
+    learning_rate=0.002,
+    schedule="linear",
+    warmup=50,
+    clip=5.0,
+    precision="reduced",
+)
 
 PRESETS: dict[str, JointSettings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}

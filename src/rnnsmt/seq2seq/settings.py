@@ -12,7 +12,6 @@ kept.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from rnnsmt.base.fields import Field
@@ -151,8 +150,21 @@ SMALL = Seq2SeqSettings(
     precision="reduced",
 )
 
-DEMO = replace(
-    SMALL, embedding=96, hidden=128, layers=1, batch=32, epochs=8.0, dropout=0.2, sampled_classes=0, evaluations=8
+DEMO = Seq2SeqSettings(
+    embedding=96,
+    hidden=128,
+    layers=1,
+    batch=32,
+    epochs=8.0,
+    optimizer="adam",
+    learning_rate=0.002,
+    schedule="linear",
+    warmup=100,
+    dropout=0.2,
+    sampled_classes=0,
+    evaluations=8,
+    keep="best",
+    precision="reduced",
 )
 
 PRESETS: dict[str, Seq2SeqSettings] = {"demo": DEMO, "small": SMALL, "paper": PAPER}
