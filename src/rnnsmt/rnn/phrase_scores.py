@@ -89,13 +89,12 @@ def _batches(pairs: Pairs, begin: int, end: int, lines: int) -> Iterator[tuple[i
         begin = last
 
 
-def _phrases(pairs: Pairs, side: int, begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _phrases(pairs: Pairs, side: int, begin: int, end: int) -> "IdsAndLengths":
     """Return the ids of the phrases of one side of the pairs, with EOS, one after the other, and their lengths [P]."""
     index = np.arange(begin, end)
     return pairs.sides[side].joined(index).astype(np.int64), pairs.sides[side].lengths(index)
 
 
-@torch.inference_mode()
 def _score_batch(
     model: RNNEncoderDecoder,
     softmax: ExactSoftmax,
@@ -105,13 +104,37 @@ def _score_batch(
     sizing: Sizing,
 ) -> NDArray[np.float32]:
     """Score the pairs ``bounds[0]`` to ``bounds[1] - 1``; return float32 [pairs]."""
-    begin, end = bounds
-    c, sources = encode_distinct(model, *_phrases(pairs, 0, begin, end), device, sizing.rows)
-    words, lengths = _phrases(pairs, 1, begin, end)
+    source, target = (_phrases(pairs, side, *bounds) for side in (0, 1))
+    return score_phrases(model, softmax, source, target, device, sizing).astype(np.float32)
+
+
+IdsAndLengths = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Ids of phrases with EOS, one after the other, and the lengths of the phrases."""
+
+
+@torch.inference_mode()
+def score_phrases(
+    model: RNNEncoderDecoder,
+    softmax: ExactSoftmax,
+    source: IdsAndLengths,
+    target: IdsAndLengths,
+    device: torch.device,
+    sizing: Sizing = CPU,
+) -> NDArray[np.float64]:
+    """Return log p(target | source) of P phrase pairs, natural logarithms, float64 [P].
+
+    This is the score of a pair everywhere: the sum over the words of the target and EOS (Cho et al. 2014, section 3.1).
+
+    Args:
+        softmax: that of the output layer of the model.
+        source, target: the phrases of the pairs.
+    """
+    c, sources = encode_distinct(model, *source, device, sizing.rows)
+    words, lengths = target
     begins = np.cumsum(lengths) - lengths
     inside = np.ones(len(words), bool)
     inside[begins + lengths - 1] = False  # EOS is predicted but never read
-    scores = np.zeros(end - begin)
+    scores = np.zeros(len(lengths))
     context = model.decoder_context(c)
     nodes = _Nodes(context.state, torch.arange(len(c), device=device), None)
     for k, level in enumerate(prefix_levels(words[inside], lengths - 1, sources)):
@@ -120,7 +143,7 @@ def _score_batch(
         # word k + 1 of the phrases that reach this level, or their EOS
         following = words[begins[level.phrases] + k]
         scores[level.phrases] += _log_p(model, softmax, nodes, context.readout, level.nodes, following, sizing.softmax)
-    return scores.astype(np.float32)
+    return scores
 
 
 def encode_distinct(

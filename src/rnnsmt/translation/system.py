@@ -282,10 +282,13 @@ class System:
 
         import torch
 
-        x, y = (torch.from_numpy(self._ids(side, phrase))[None] for side, phrase in enumerate((source, target)))
-        with torch.inference_mode():
-            lengths = [torch.tensor([ids.shape[1]]) for ids in (x, y)]
-            return float(model.log_probability(x, lengths[0], y, lengths[1]))
+        from rnnsmt.networks.softmax import ExactSoftmax
+        from rnnsmt.rnn.phrase_scores import score_phrases
+
+        x, y = (self._ids(side, phrase).astype(np.int64) for side, phrase in enumerate((source, target)))
+        sides = (x, np.array([len(x)])), (y, np.array([len(y)]))
+        softmax = ExactSoftmax(model.output.G_l, model.output.b_G)
+        return float(score_phrases(model, softmax, *sides, torch.device("cpu"))[0])
 
     def embed(self, phrase: str) -> NDArray[np.float32]:
         """Return the summary c ``[H]`` of a tokenised source phrase by the RNN encoder (section 2.2 of the paper)."""
