@@ -155,19 +155,18 @@ def bleu_curves(
     import numpy as np
 
     from rnnsmt.analysis.curves import LENGTH, RANK, BleuCurves, curve, draw_bleu_curves, groups_by, mean_ranks
-    from rnnsmt.base.reading import read_lines, words_of
+    from rnnsmt.base.reading import read_lines, read_references, words_of
     from rnnsmt.base.rendering import save
     from rnnsmt.base.writing import write_json
     from rnnsmt.bleu.batch import corpus_statistics
-    from rnnsmt.bleu.multi_bleu import read_texts
 
     with TextFiles() as files:
         translations = files.each_of("reference", reference)
-        sentences, references = read_texts(files.of("source", source), translations)
+        sentences, references = read_references(files.of("source", source), translations)
         statistics = {
             name: [
                 corpus_statistics(
-                    read_texts(files.of(f"hypothesis {name.replace('/', '_')} {number}", run), translations)[0],
+                    read_references(files.of(f"hypothesis {name.replace('/', '_')} {number}", run), translations)[0],
                     references,
                 )
                 for number, run in enumerate(runs, 1)

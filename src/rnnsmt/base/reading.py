@@ -4,12 +4,13 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import DAMAGED, damage, open_text
+from rnnsmt.base.progress import warn
 
 MAX_LINE_BYTES = 1 << 24
 """Maximum line length in bytes. A longer line is not text; an error is raised before it fills the memory."""
@@ -196,6 +197,23 @@ def read_parallel(*paths: str | Path) -> Iterator[tuple[str, ...]]:
                 )
         number += 1
         yield tuple(cast(list[str], row))
+
+
+def read_references(text: str | Path, references: Sequence[str | Path]) -> tuple[list[str], list[list[str]]]:
+    """Read decoder output, or the source of a dev set, together with its references: all that is demanded of them.
+
+    The number of empty segments is printed on stderr.
+    """
+    columns = list(zip(*read_parallel(text, *references), strict=True))
+    if not columns:
+        raise InputError(f"{text}: contains no lines; create the file again")
+    for path, column in zip([text, *references], columns, strict=True):
+        empty = sum(1 for line in column if not line.strip())
+        if empty == len(column):
+            raise InputError(f"{path}: all {len(column)} lines are empty; create the file again")
+        if empty:
+            warn(f"{path}: {empty} of {len(column)} lines are empty")
+    return list(columns[0]), [list(column) for column in columns[1:]]
 
 
 def count_lines(path: str | Path) -> int:

@@ -14,14 +14,9 @@ Statistics are additive over segments. The length of the hypothesis is its numbe
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-
-from rnnsmt.base.errors import InputError
-from rnnsmt.base.progress import warn
-from rnnsmt.base.reading import read_parallel
 
 ORDER = 4
 """Maximum n-gram order."""
@@ -88,20 +83,3 @@ def bleu_of(statistics: Sequence[int] | NDArray[np.integer]) -> BleuScore:
         hypothesis_length=length,
         reference_length=reference_length,
     )
-
-
-def read_texts(text: str | Path, references: Sequence[str | Path]) -> tuple[list[str], list[list[str]]]:
-    """Read decoder output, or the source of a dev set, together with its references.
-
-    The number of empty segments is printed on stderr.
-    """
-    columns = list(zip(*read_parallel(text, *references), strict=True))
-    if not columns:
-        raise InputError(f"{text}: contains no lines; create the file again")
-    for path, column in zip([text, *references], columns, strict=True):
-        empty = sum(1 for line in column if not line.strip())
-        if empty == len(column):
-            raise InputError(f"{path}: all {len(column)} lines are empty; create the file again")
-        if empty:
-            warn(f"{path}: {empty} of {len(column)} lines are empty")
-    return list(columns[0]), [list(column) for column in columns[1:]]

@@ -486,8 +486,8 @@ def compare(
         InputError: the texts are empty or differ in length, the systems have different numbers of runs, or an argument
             that another one requires is missing.
     """
+    from rnnsmt.base.reading import read_references
     from rnnsmt.base.writing import write_json
-    from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.evaluation.comparison import Comparison, write_comparison
     from rnnsmt.formats.ini import PHRASE_DICTIONARY, MosesIni
     from rnnsmt.search.model import load_model
@@ -509,11 +509,11 @@ def compare(
             )
         if shared_networks and len(set(trainings)) > 1:
             raise InputError("--shared-networks: both systems must have the same number of --trainings")
-        _, reference_texts = read_texts(references[0], references)
-        texts = [[list(read_texts(path, references)[0]) for path in paths] for paths in outputs]
+        _, reference_texts = read_references(references[0], references)
+        texts = [[list(read_references(path, references)[0]) for path in paths] for paths in outputs]
         comparison = Comparison(reference_texts, texts[0], texts[1], trainings, shared_networks)
         if source is not None:
-            comparison.add_source(read_texts(files.of("source", source), references)[0])
+            comparison.add_source(read_references(files.of("source", source), references)[0])
     if details:
         comparison.add_details(*map(str, details))
     if ini:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import warn
-from rnnsmt.base.reading import read_json
+from rnnsmt.base.reading import read_json, read_references
 from rnnsmt.base.writing import write_json
-from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of, read_texts
+from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of
 from rnnsmt.config.languages import WITHOUT_SPACES
 from rnnsmt.evaluation.metrics import MetricScore, in_words, joint_metrics, score_texts
 from rnnsmt.formats.nbest import SEGMENTATION_MARK
@@ -105,7 +105,7 @@ def score_output(
     """
     from rnnsmt.bleu.batch import corpus_statistics
 
-    hypotheses, texts = read_texts(str(hypothesis), list(references))
+    hypotheses, texts = read_references(str(hypothesis), list(references))
     for number, line in enumerate(hypotheses, 1):
         if mark := SEGMENTATION_MARK.search(line):
             raise InputError(
@@ -113,7 +113,7 @@ def score_output(
             )
     plain, others = None, {}
     if plain_hypothesis is not None:
-        plain_hypotheses, plain_texts = read_texts(plain_hypothesis, list(plain_references or []))
+        plain_hypotheses, plain_texts = read_references(plain_hypothesis, list(plain_references or []))
         if len(plain_hypotheses) != len(hypotheses):
             raise InputError(
                 f"{plain_hypothesis} has {len(plain_hypotheses)} lines, but {hypothesis} has {len(hypotheses)}; "

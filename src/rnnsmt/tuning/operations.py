@@ -142,9 +142,9 @@ def tune(
             of files and seeds differ, or ``checkpoint_dir`` has an interrupted run with other settings or inputs.
     """
     from rnnsmt.base.progress import say
+    from rnnsmt.base.reading import read_references
     from rnnsmt.base.resuming import Stop
     from rnnsmt.bleu.batch import BatchBleu
-    from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.formats.ini import MosesIni
     from rnnsmt.search.model import load_model
     from rnnsmt.search.options import options_for
@@ -170,7 +170,7 @@ def tune(
             },
         )
         source_file, reference_files = files.of("source", source), files.each_of("reference", reference)
-        sources, references = read_texts(source_file, reference_files)
+        sources, references = read_references(source_file, reference_files)
         check_sentences(sources, source_file)
         affecting: dict[str, object] = {"nbest": nbest, "optimizer": optimizer, "restarts": restarts}
         limits: dict[str, object] = {"pop_limit": pop_limit, "stack": stack, "cslm_cells": cslm_cells}
@@ -249,8 +249,8 @@ def optimize(
         InputError: the lists have other features than the ini or other sentences than the source, or the texts are
             empty or differ in length.
     """
+    from rnnsmt.base.reading import read_references
     from rnnsmt.bleu.batch import BatchBleu
-    from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.formats.ini import MosesIni
     from rnnsmt.formats.nbest import read_lists
     from rnnsmt.search.source_text import check_sentences
@@ -261,7 +261,7 @@ def optimize(
     read = MosesIni.read(ini)
     with TextFiles() as files:
         source_file = files.of("source", source)
-        sources, references = read_texts(source_file, files.each_of("reference", reference))
+        sources, references = read_references(source_file, files.each_of("reference", reference))
         check_sentences(sources, source_file)
     lists = read_lists(nbest, read, sources)
     start = start_weights(read, lists.names)
