@@ -55,6 +55,9 @@ def words(
       schedule, smoothing, and collection of counts over neighbouring alignments follow GIZA++ and MGIZA in the
       standard Moses recipe.
 
+    Forward is the direction of GIZA++ in ``giza.TARGET-SOURCE`` of Moses, ``tgttosrc`` in symal; reverse is that in
+    ``giza.SOURCE-TARGET``, ``srctotgt``.
+
     The result is deterministic and does not depend on the number of threads.
 
     With ``checkpoint_dir``, checkpoints are saved between iterations (passes over the corpus). On SIGTERM, and shortly

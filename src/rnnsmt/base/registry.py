@@ -16,8 +16,9 @@ Thing = TypeVar("Thing")
 class Registry(Generic[Thing]):
     """The things of one kind by their names in configurations and options.
 
-    A thing is an object of a module, written ``module:object``, which is imported when the thing is used. Another
-    package declares its things as entry points, in the group of the registry:
+    A thing is an object of a module, written ``module:object``, which is imported when the thing is used. A description
+    takes its place in help texts and tables of settings, for which nothing is imported. Another package declares its
+    things as entry points, in the group of the registry:
 
         [project.entry-points."rnnsmt.metrics"]
         length = "their_package.length:Length"
@@ -27,9 +28,12 @@ class Registry(Generic[Thing]):
         group: group of the entry points of other packages.
     """
 
-    def __init__(self, kind: str, group: str, own: Mapping[str, str]) -> None:
-        """Declare the things of this package: ``module:object`` by name."""
-        self.kind, self.group, self._own = kind, group, dict(own)
+    def __init__(self, kind: str, group: str, own: Mapping[str, str | tuple[str, str]]) -> None:
+        """Declare the things of this package by name: ``module:object``, or both this and the description."""
+        lines = {name: (line, "") if isinstance(line, str) else line for name, line in own.items()}
+        self.kind, self.group = kind, group
+        self._own = {name: path for name, (path, _) in lines.items()}
+        self._descriptions = {name: text for name, (_, text) in lines.items() if text}
         self._loaded: dict[str, Thing] = {}
 
     def __iter__(self) -> Iterator[str]:
@@ -43,6 +47,10 @@ class Registry(Generic[Thing]):
     def __contains__(self, name: object) -> bool:
         """Return whether there is a thing with this name, in this package or in another one."""
         return name in self._own or (isinstance(name, str) and self._entry(name) is not None)
+
+    def described(self) -> str:
+        """Return the names of the things of this package with their descriptions: ``a: this; b: that``."""
+        return "; ".join(f"{name}: {text}" for name, text in self._descriptions.items())
 
     def check(self, name: str) -> None:
         """Check that there is a thing with this name; nothing is imported.

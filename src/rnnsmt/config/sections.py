@@ -17,7 +17,7 @@ from rnnsmt.base.fields import Field
 from rnnsmt.config.corpus_entry import CorpusEntry, Fraction, Name
 from rnnsmt.config.declaration import auto, section
 from rnnsmt.config.features import UnknownScore
-from rnnsmt.registries import METRICS
+from rnnsmt.registries import METRICS, SYMMETRIZATIONS
 
 SystemName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_+-]*$", max_length=60)]
 
@@ -31,8 +31,7 @@ Aligner = Literal["fast_align", "hmm", "model4"]
 """In order of increasing quality."""
 
 Symmetrization = Annotated[
-    Literal["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"],
-    Field(description="symmetrisation heuristic"),
+    str, Field(f"symmetrisation heuristic; {SYMMETRIZATIONS.described()}", registry=SYMMETRIZATIONS)
 ]
 
 Smoothing = Literal["none", "kneser-ney"]

@@ -10,7 +10,14 @@ from rnnsmt.config.features import BY_NAME, CSLM, NNJM, named_features
 from rnnsmt.config.languages import code_mistake
 from rnnsmt.config.sections import Config, SystemEntry, Words
 from rnnsmt.plan.corpora import corpora_of, file_mistakes, is_in_domain
-from rnnsmt.plan.derived import MOSES_OPTIMIZERS, features_of, kept_whole, moses_searches, parts_of_moses
+from rnnsmt.plan.derived import (
+    MOSES_OPTIMIZERS,
+    MOSES_SYMMETRIZATIONS,
+    features_of,
+    kept_whole,
+    moses_searches,
+    parts_of_moses,
+)
 from rnnsmt.plan.messages import hint
 
 FILE_KEYS = ("source", "target", "file", "columns", "members", "reference", "download")
@@ -55,6 +62,9 @@ def _check_engine(config: Config) -> Iterator[str]:
         yield f"tuning.optimizer: Moses has no {config.tuning.optimizer}; use {' or '.join(MOSES_OPTIMIZERS)}"
     if "alignment" in parts and "hmm" in config.alignment.aligners:
         yield "alignment.aligners: Moses has no aligner hmm; use model4 (MGIZA or GIZA++) or fast_align"
+    if "alignment" in parts and config.alignment.symmetrization not in MOSES_SYMMETRIZATIONS:
+        names = ", ".join(MOSES_SYMMETRIZATIONS)
+        yield f"alignment.symmetrization: Moses has no {config.alignment.symmetrization}; use one of {names}"
     remedy_of = {
         CSLM: "remove these systems from compare, or rescore n-best lists of Moses (docs/moses.md)",
         NNJM: "or remove these systems from compare",

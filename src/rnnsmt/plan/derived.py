@@ -9,6 +9,15 @@ PARTS = ("alignment", "training", "tuning", "decoding")
 MOSES_OPTIMIZERS = {"mert": "mert", "mira": "kbmira"}
 """Optimizers that Moses has, and its program of each."""
 
+MOSES_SYMMETRIZATIONS = {
+    "grow-diag-final-and": "grow-diag-final-and",
+    "grow-diag-final": "grow-diag-final",
+    "grow-diag": "grow-diag",
+    "intersection": "intersect",
+    "union": "union",
+}
+"""Symmetrisations that Moses' symal and fast_align's atools have, and their names in atools."""
+
 
 def amount_kept(amount: Amount) -> str:
     """Return the option of `selection select` for a value of ``selection``: auto, a fraction, or millions of words."""
