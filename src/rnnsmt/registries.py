@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rnnsmt.base.registry import Registry
 
 if TYPE_CHECKING:
+    from rnnsmt.align.direction import Aligner
     from rnnsmt.align.symmetrization import Symmetrization
     from rnnsmt.evaluation.metrics import Metric
 
@@ -23,6 +24,27 @@ METRICS: "Registry[Metric]" = Registry(
     },
 )
 """Metrics of the detokenised text, besides BLEU."""
+
+ALIGNERS: "Registry[Aligner]" = Registry(
+    "aligner",
+    "rnnsmt.aligners",
+    {
+        "fast_align": (
+            "rnnsmt.align.fast_align:ALIGNER",
+            "IBM Model 2 with a prior that favours the diagonal (Dyer et al. 2013)",
+        ),
+        "hmm": (
+            "rnnsmt.align.hmm:ALIGNER",
+            "HMM with jumps that depend on word classes (Vogel et al. 1996), initialised by Model 1",
+        ),
+        "model4": (
+            "rnnsmt.align.model4:ALIGNER",
+            "IBM Model 4 with word classes (Brown et al. 1993), initialised by the HMM and Model 3, as by GIZA++ and "
+            "MGIZA in the standard Moses recipe",
+        ),
+    },
+)
+"""Aligners, in order of increasing quality."""
 
 SYMMETRIZATIONS: "Registry[Symmetrization]" = Registry(
     "symmetrisation",

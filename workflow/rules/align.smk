@@ -50,7 +50,7 @@ else:
             mem_mb=megabytes(430, 25),
             runtime=LONG,
         params:
-            version=version("align", "words"),
+            version=lambda w: version("align", "words", registries.ALIGNERS.package(w.aligner)),
             directory=subpath(output[0], parent=True),
         shell:
             "rnnsmt align words --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "

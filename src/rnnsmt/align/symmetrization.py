@@ -61,7 +61,7 @@ def symmetrize_links(forward: Links, reverse: Links, heuristic: str, order: str 
     links = SYMMETRIZATIONS[heuristic](forward, reverse, order)
     if links.sentences != forward.sentences:
         raise InputError(
-            f"symmetrisation {heuristic} of {SYMMETRIZATIONS.package(heuristic)} returns the links of "
+            f"symmetrisation {SYMMETRIZATIONS.versioned(heuristic)} returns the links of "
             f"{links.sentences} of {forward.sentences} sentence pairs; correct or uninstall this package"
         )
     return links

@@ -62,9 +62,9 @@ class Registry(Generic[Thing]):
             others = sorted(entry.name for entry in self._entries())
             near = get_close_matches(name, [*self._own, *others], 1)
             named = f"; did you mean {near[0]}?" if near else ""
+            kind = f"{'an' if self.kind[0] in 'aeiou' else 'a'} {self.kind}"
             raise ValueError(
-                f"must be {', '.join([*self._own, *others])}, or the name of a {self.kind} of another installed "
-                f"package{named}"
+                f"must be {', '.join([*self._own, *others])}, or the name of {kind} of another installed package{named}"
             )
 
     def __getitem__(self, name: str) -> Thing:
@@ -101,6 +101,11 @@ class Registry(Generic[Thing]):
         """Return the package of a thing with its version, ``other-package 1.2``; empty for this package."""
         entry = None if name in self._own else self._entry(name)
         return f"{entry.dist.name} {entry.dist.version}" if entry is not None and entry.dist is not None else ""
+
+    def versioned(self, name: str) -> str:
+        """Return the name of a thing, and its package if it is not this one, for the fingerprint of a checkpoint."""
+        package = self.package(name)
+        return f"{name} of {package}" if package else name
 
     def packages(self, names: Iterable[str]) -> str:
         """Return the packages of things that are not of this package, for the params of a rule: empty, if none."""

@@ -17,7 +17,7 @@ from rnnsmt.base.fields import Field
 from rnnsmt.config.corpus_entry import CorpusEntry, Fraction, Name
 from rnnsmt.config.declaration import auto, section
 from rnnsmt.config.features import UnknownScore
-from rnnsmt.registries import METRICS, SYMMETRIZATIONS
+from rnnsmt.registries import ALIGNERS, METRICS, SYMMETRIZATIONS
 
 SystemName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_+-]*$", max_length=60)]
 
@@ -27,8 +27,7 @@ Preset = Literal["demo", "small", "paper"]
 
 Program = Literal["rnnsmt", "moses"]
 
-Aligner = Literal["fast_align", "hmm", "model4"]
-"""In order of increasing quality."""
+Aligner = Annotated[str, Field(f"alignment model; {ALIGNERS.described()}", registry=ALIGNERS)]
 
 Symmetrization = Annotated[
     str, Field(f"symmetrisation heuristic; {SYMMETRIZATIONS.described()}", registry=SYMMETRIZATIONS)
@@ -133,7 +132,8 @@ class Alignment:
         list[Aligner],
         Field(
             min_length=1,
-            description="aligners; phrases are extracted from the alignments of all aligners, and the counts are added",
+            description="alignment models; phrases are extracted from the alignments of all, and the counts are added; "
+            + ALIGNERS.described(),
         ),
     ] = field(default_factory=lambda: ["model4", "fast_align"])
     symmetrization: Symmetrization = "grow-diag-final-and"

@@ -11,6 +11,7 @@ from rnnsmt.config.languages import code_mistake
 from rnnsmt.config.sections import Config, SystemEntry, Words
 from rnnsmt.plan.corpora import corpora_of, file_mistakes, is_in_domain
 from rnnsmt.plan.derived import (
+    MOSES_ALIGNERS,
     MOSES_OPTIMIZERS,
     MOSES_SYMMETRIZATIONS,
     features_of,
@@ -60,8 +61,9 @@ def _check_engine(config: Config) -> Iterator[str]:
         yield "text.escape: Moses interprets | as the factor separator; set it to true"
     if "tuning" in parts and config.tuning.optimizer not in MOSES_OPTIMIZERS:
         yield f"tuning.optimizer: Moses has no {config.tuning.optimizer}; use {' or '.join(MOSES_OPTIMIZERS)}"
-    if "alignment" in parts and "hmm" in config.alignment.aligners:
-        yield "alignment.aligners: Moses has no aligner hmm; use model4 (MGIZA or GIZA++) or fast_align"
+    for name in config.alignment.aligners if "alignment" in parts else ():
+        if name not in MOSES_ALIGNERS:
+            yield f"alignment.aligners: Moses has no aligner {name}; use model4 (MGIZA or GIZA++) or fast_align"
     if "alignment" in parts and config.alignment.symmetrization not in MOSES_SYMMETRIZATIONS:
         names = ", ".join(MOSES_SYMMETRIZATIONS)
         yield f"alignment.symmetrization: Moses has no {config.alignment.symmetrization}; use one of {names}"

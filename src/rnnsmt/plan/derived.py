@@ -9,6 +9,9 @@ PARTS = ("alignment", "training", "tuning", "decoding")
 MOSES_OPTIMIZERS = {"mert": "mert", "mira": "kbmira"}
 """Optimizers that Moses has, and its program of each."""
 
+MOSES_ALIGNERS = ("model4", "fast_align")
+"""Aligners that Moses has: with MGIZA or GIZA++, and fast_align."""
+
 MOSES_SYMMETRIZATIONS = {
     "grow-diag-final-and": "grow-diag-final-and",
     "grow-diag-final": "grow-diag-final",
