@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rnnsmt.align.direction import Aligner
     from rnnsmt.align.symmetrization import Symmetrization
     from rnnsmt.evaluation.metrics import Metric
+    from rnnsmt.tuning.optimizers import Optimizer
 
 METRICS: "Registry[Metric]" = Registry(
     "metric",
@@ -67,3 +68,20 @@ SYMMETRIZATIONS: "Registry[Symmetrization]" = Registry(
     },
 )
 """Symmetrisations of the alignments of both directions."""
+
+OPTIMIZERS: "Registry[Optimizer]" = Registry(
+    "optimizer",
+    "rnnsmt.optimizers",
+    {
+        "mert": (
+            "rnnsmt.tuning.optimizers:Mert",
+            "minimum error rate training as in mert-moses.pl and the paper, 25 iterations",
+        ),
+        "mert-averaged": (
+            "rnnsmt.tuning.optimizers:AveragedMert",
+            "with means of local optima and iterations, which vary less from run to run, 16 iterations",
+        ),
+        "mira": ("rnnsmt.tuning.optimizers:Mira", "batch MIRA, without restarts, 16 iterations"),
+    },
+)
+"""Optimizers of the weights on n-best lists."""

@@ -17,7 +17,7 @@ from rnnsmt.base.fields import Field
 from rnnsmt.config.corpus_entry import CorpusEntry, Fraction, Name
 from rnnsmt.config.declaration import auto, section
 from rnnsmt.config.features import UnknownScore
-from rnnsmt.registries import ALIGNERS, METRICS, SYMMETRIZATIONS
+from rnnsmt.registries import ALIGNERS, METRICS, OPTIMIZERS, SYMMETRIZATIONS
 
 SystemName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_+-]*$", max_length=60)]
 
@@ -318,24 +318,17 @@ class Search:
     cslm_cells: CslmCells = 100
 
 
-Optimizer = Annotated[
-    Literal["mert", "mert-averaged", "mira"],
-    Field(
-        description="optimizer; mert: minimum error rate training as in mert-moses.pl and the paper; "
-        "mert-averaged: with means of local optima and iterations, which vary less from run to run; mira: batch "
-        "MIRA"
-    ),
-]
+Optimizer = Annotated[str, Field(f"optimizer; {OPTIMIZERS.described()}", registry=OPTIMIZERS)]
 
 NbestSize = Annotated[int, auto("number of distinct translations in an n-best list", demo=50, ge=2)]
 
-Restarts = Annotated[int, auto("mert, mert-averaged: random restarts per iteration", demo=8, ge=0)]
+Restarts = Annotated[int, auto("random restarts per iteration", demo=8, ge=0)]
 
 Iterations = Annotated[
     int | None,
     auto(
-        "number of iterations; mert: the maximum, a run ends when the weights no longer change; others: exactly, "
-        "the weights of their second half are averaged; null: 25 with mert, 16 with others; a larger number "
+        "number of iterations; mert: the maximum, a run ends when the weights no longer change; mert-averaged, mira: "
+        "exactly, the weights of their second half are averaged; null: the number of the optimizer; a larger number "
         "extends a finished run",
         demo=8,
         ge=1,
@@ -363,7 +356,7 @@ class Tuning:
 
 def default_iterations(optimizer: str) -> int:
     """Return the number of iterations of an optimizer: that of mert-moses.pl for ``mert``."""
-    return 25 if optimizer == "mert" else 16
+    return OPTIMIZERS[optimizer].iterations
 
 
 # One class for all kinds of systems, as CorpusEntry for all roles: the kind of an entry with a misspelt key is unknown,
