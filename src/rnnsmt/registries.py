@@ -12,6 +12,7 @@ from rnnsmt.base.registry import Registry
 if TYPE_CHECKING:
     from rnnsmt.align.direction import Aligner
     from rnnsmt.align.symmetrization import Symmetrization
+    from rnnsmt.corpus.corpus_format import CorpusFormat
     from rnnsmt.evaluation.metrics import Metric
     from rnnsmt.tuning.optimizers import Optimizer
 
@@ -85,3 +86,13 @@ OPTIMIZERS: "Registry[Optimizer]" = Registry(
     },
 )
 """Optimizers of the weights on n-best lists."""
+
+CORPUS_FORMATS: "Registry[CorpusFormat]" = Registry(
+    "corpus format",
+    "rnnsmt.corpus_formats",
+    {
+        "tmx": ("rnnsmt.corpus.tmx:Tmx", "translation memory"),
+        "tsv": ("rnnsmt.corpus.tsv:Tsv", "table with columns separated by tabs"),
+    },
+)
+"""Formats of files with both sides of a corpus, in the order in which they are recognised."""

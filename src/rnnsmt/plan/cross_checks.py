@@ -21,7 +21,7 @@ from rnnsmt.plan.derived import (
 )
 from rnnsmt.plan.messages import hint
 
-FILE_KEYS = ("source", "target", "file", "columns", "members", "reference", "download")
+FILE_KEYS = ("source", "target", "file", "format", "columns", "members", "reference", "download")
 """Keys of an entry of ``corpora`` that describe its files."""
 
 
@@ -209,6 +209,8 @@ def _check_keys_of_role(where: str, entry: CorpusEntry) -> Iterator[str]:
         yield f"{where}: keep is allowed for training text only; remove it from a corpus of role {role}"
     if role not in ("dev", "test") and entry.reference is not None:
         yield f"{where}: reference is allowed for roles dev and test only; remove it from a corpus of role {role}"
+    if entry.format is not None and entry.file is None and entry.held_out is None:
+        yield f"{where}: format requires the key file, with a file with both sides"
     if entry.download and entry.download.reference and entry.reference is None:
         yield f"{where}: download.reference requires the key reference with the file name"
 
@@ -223,6 +225,8 @@ def _check_both_sides(where: str, entry: CorpusEntry) -> Iterator[str]:
         yield f"{where}: download.{sides[0]} requires {sides[0]}; with file, use download: {{file: ...}}"
     if entry.columns is not None and entry.columns[0] == entry.columns[1]:
         yield f"{where}: columns: source and target are the same column"
+    if entry.format is not None and entry.members is not None:
+        yield f"{where}: format and members cannot be combined; members are text files; remove one of them"
 
 
 def _check_selection(config: Config) -> Iterator[str]:
