@@ -45,6 +45,7 @@ from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.config.sections import default_iterations
 from rnnsmt.evaluation.scores import score_output, write_score
 from rnnsmt.formats.ini import MosesIni
+from rnnsmt.registries import OPTIMIZERS
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.model import load_model
 from rnnsmt.search.options import SearchOptions
@@ -52,7 +53,6 @@ from rnnsmt.tuning import mert
 from rnnsmt.tuning.checkpoint import TuningCheckpoint
 from rnnsmt.tuning.loop import tune
 from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, Weights, candidate_batch, normalised
-from rnnsmt.tuning.optimizers import OPTIMIZERS
 from rnnsmt.tuning.options import LoopOptions, OptimizerOptions
 from rnnsmt.tuning.runs import ModelDecoder
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from rnnsmt.base.progress import print_messages
+from rnnsmt.base.registry import Registry
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
@@ -110,3 +112,39 @@ def sigint() -> Iterator[Callable[[object], object]]:
     before = signal.getsignal(signal.SIGINT)
     yield lambda handler: signal.signal(signal.SIGINT, handler)
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def other_package(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Registry[Any], str, str, str], None]:
+    """Return a function that installs a package with one module, whose object is a thing of a registry.
+
+    Its arguments: registry, name of the thing, name of the object, source text of the module. The package is named
+    ``other-NAME 1.2``.
+    """
+
+    def install(registry: Registry[Any], name: str, thing: str, code: str) -> None:
+        directory, module = tmp_path_factory.mktemp("site"), f"other_{name.replace('-', '_')}"
+        (directory / f"{module}.py").write_text(code)
+        information = directory / f"{module}-1.2.dist-info"
+        information.mkdir()
+        (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: other-{name}\nVersion: 1.2\n")
+        (information / "entry_points.txt").write_text(f"[{registry.group}]\n{name} = {module}:{thing}\n")
+        monkeypatch.syspath_prepend(str(directory))
+        monkeypatch.setattr(registry, "_loaded", dict(registry._loaded))
+        monkeypatch.delitem(sys.modules, module, raising=False)
+
+    return install
+
+
+@pytest.fixture(scope="session")
+def documented() -> Callable[[str], str]:
+    """Return a function that returns the example file in a section of docs/extending.md."""
+    sections = (ROOT / "docs/extending.md").read_text(encoding="utf-8").split("\n## ")
+
+    def example(section: str) -> str:
+        (text,) = (text for text in sections if text.startswith(f"{section}\n"))
+        return text.split("```python\n")[1].split("```")[0]
+
+    return example

@@ -1,8 +1,8 @@
 """All that can be added by name: one registry per kind, one line per thing.
 
-A line names the object that implements the thing. Choices of the command line, values of the configuration, columns of
-the tables, tables of the documentation and the tests of a kind follow from it. Another package adds a thing without a
-change here, by an entry point in the group of the registry (docs/extending.md).
+A line names the object that implements the thing, some with a description for help texts. Choices of the command line,
+values of the configuration, columns of the tables, tables of the documentation and the tests of a kind follow from it.
+Another package adds a thing without a change here, by an entry point in the group of the registry (docs/extending.md).
 """
 
 from collections.abc import Collection
@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING, Any
 from rnnsmt.base.registry import Registries, Registry
 
 if TYPE_CHECKING:
+    from rnnsmt.align.direction import Aligner
+    from rnnsmt.align.symmetrization import Symmetrization
     from rnnsmt.config.features import SystemFeature
+    from rnnsmt.corpus.corpus_format import CorpusFormat
     from rnnsmt.evaluation.metrics import Metric
     from rnnsmt.phrases.columns import ScoreColumn
     from rnnsmt.search.features import SearchFeature
+    from rnnsmt.tuning.optimizers import Optimizer
 
 SEARCH_FEATURES: "Registry[SearchFeature]" = Registry(
     "feature of the search",
     "rnnsmt.search_features",
     {
-        "cslm": "rnnsmt.search.features:Cslm",
-        "nnjm": "rnnsmt.search.features:Nnjm",
+        "cslm": ("rnnsmt.search.features:Cslm", "continuous-space language model (Schwenk 2007)"),
+        "nnjm": ("rnnsmt.search.features:Nnjm", "neural network joint model (Devlin et al. 2014)"),
     },
 )
 """Networks that the search queries. In a moses.ini, their kind is the name in capital letters."""
@@ -30,8 +34,11 @@ COLUMNS: "Registry[ScoreColumn]" = Registry(
     "score column",
     "rnnsmt.columns",
     {
-        "rnn": "rnnsmt.rnn.columns:Rnn",
-        "wp": "rnnsmt.rnn.columns:WordsOutsideShortlist",
+        "rnn": ("rnnsmt.rnn.columns:Rnn", "log p(target | source) of the RNN Encoder-Decoder (Cho et al. 2014)"),
+        "wp": (
+            "rnnsmt.rnn.columns:WordsOutsideShortlist",
+            "word penalty of the paper, number of target words outside the networks' shortlist",
+        ),
     },
 )
 """Score columns of the phrase table."""
@@ -51,7 +58,85 @@ METRICS: "Registry[Metric]" = Registry(
 )
 """Metrics of the detokenised text, besides BLEU."""
 
-REGISTRIES: tuple[Registry[Any], ...] = (SEARCH_FEATURES, COLUMNS, METRICS)
+ALIGNERS: "Registry[Aligner]" = Registry(
+    "aligner",
+    "rnnsmt.aligners",
+    {
+        "fast_align": (
+            "rnnsmt.align.fast_align:ALIGNER",
+            "IBM Model 2 with a prior that favours the diagonal (Dyer et al. 2013)",
+        ),
+        "hmm": (
+            "rnnsmt.align.hmm:ALIGNER",
+            "HMM with jumps that depend on word classes (Vogel et al. 1996), initialised by Model 1",
+        ),
+        "model4": (
+            "rnnsmt.align.model4:ALIGNER",
+            "IBM Model 4 with word classes (Brown et al. 1993), initialised by the HMM and Model 3, as by GIZA++ and "
+            "MGIZA in the standard Moses recipe",
+        ),
+    },
+)
+"""Aligners, in order of increasing quality."""
+
+SYMMETRIZATIONS: "Registry[Symmetrization]" = Registry(
+    "symmetrisation",
+    "rnnsmt.symmetrizations",
+    {
+        "grow-diag-final-and": (
+            "rnnsmt.align.symmetrization:grow_diag_final_and",
+            "grow-diag, and links of which neither word is aligned",
+        ),
+        "grow-diag-final": (
+            "rnnsmt.align.symmetrization:grow_diag_final",
+            "grow-diag, and links with an unaligned word",
+        ),
+        "grow-diag": (
+            "rnnsmt.align.symmetrization:grow_diag",
+            "links of both directions, and links beside them with an unaligned word",
+        ),
+        "intersection": ("rnnsmt.align.symmetrization:intersection", "links of both directions"),
+        "union": ("rnnsmt.align.symmetrization:union", "links of either direction"),
+    },
+)
+"""Symmetrisations of the alignments of both directions."""
+
+OPTIMIZERS: "Registry[Optimizer]" = Registry(
+    "optimizer",
+    "rnnsmt.optimizers",
+    {
+        "mert": (
+            "rnnsmt.tuning.optimizers:Mert",
+            "minimum error rate training as in mert-moses.pl and the paper, 25 iterations",
+        ),
+        "mert-averaged": (
+            "rnnsmt.tuning.optimizers:AveragedMert",
+            "with means of local optima and iterations, which vary less from run to run, 16 iterations",
+        ),
+        "mira": ("rnnsmt.tuning.optimizers:Mira", "batch MIRA, without restarts, 16 iterations"),
+    },
+)
+"""Optimizers of the weights on n-best lists."""
+
+CORPUS_FORMATS: "Registry[CorpusFormat]" = Registry(
+    "corpus format",
+    "rnnsmt.corpus_formats",
+    {
+        "tmx": ("rnnsmt.corpus.tmx:Tmx", "translation memory"),
+        "tsv": ("rnnsmt.corpus.tsv:Tsv", "table with columns separated by tabs"),
+    },
+)
+"""Formats of files with both sides of a corpus, in the order in which they are recognised."""
+
+REGISTRIES: tuple[Registry[Any], ...] = (
+    SEARCH_FEATURES,
+    COLUMNS,
+    METRICS,
+    ALIGNERS,
+    SYMMETRIZATIONS,
+    OPTIMIZERS,
+    CORPUS_FORMATS,
+)
 """All registries."""
 
 

@@ -1,6 +1,6 @@
 # Word alignment in both directions and symmetrisation, for every aligner of the configuration.
 ALIGNED = paths.alignments(settings)
-HEURISTICS = "grow-diag-final-and|grow-diag-final|grow-diag|intersection|union"
+HEURISTICS = any_of([*registries.SYMMETRIZATIONS, settings.alignment.symmetrization])
 
 
 if "alignment" in MOSES_PARTS:
@@ -50,7 +50,7 @@ else:
             mem_mb=megabytes(430, 25),
             runtime=LONG,
         params:
-            version=version("align", "words"),
+            version=lambda w: version("align", "words", registries.ALIGNERS.package(w.aligner)),
             directory=subpath(output[0], parent=True),
         shell:
             "rnnsmt align words --source {input.source:q} --target {input.target:q} --aligner {wildcards.aligner} "
@@ -73,7 +73,7 @@ else:
             mem_mb=megabytes(450),
             runtime=minutes(15, 0.05),
         params:
-            version=version("align", "symmetrize"),
+            version=lambda w: version("align", "symmetrize", registries.SYMMETRIZATIONS.package(w.heuristic)),
         shell:
             "rnnsmt align symmetrize --forward {input.forward:q} --reverse {input.backward:q} "
             "--heuristic {wildcards.heuristic} --output {output:q} &> {log:q}"

@@ -101,9 +101,12 @@ BASE_ENV = "../../envs/base.yaml"
 TORCH_ENV = "../../envs/torch.yaml"
 
 
-def version(package, stage):
-    """Return the version of a stage, a param of its rule, with its name for the reason that Snakemake prints."""
-    return f"{package} {stage} {operations(package)[stage].version}"
+def version(package, stage, other=""):
+    """Return the version of a stage, a param of its rule, with its name for the reason that Snakemake prints.
+
+    other: package that the stage calls, with its version (Registry.package); empty: none.
+    """
+    return f"{package} {stage} {operations(package)[stage].version} {other}".rstrip()
 
 
 def in_order(values):

@@ -55,6 +55,12 @@ rule unpack:
         "rnnsmt corpus unpack --archive {input:q} --member {params.member:q} --output {output:q} &> {log:q}"
 
 
+def format_package(corpus):
+    """Return the package of the format of a corpus, with its version; empty for the formats of this package."""
+    name = texts.corpora[corpus].separated.format
+    return registries.CORPUS_FORMATS.package(name) if name else ""
+
+
 rule separate:
     input:
         lambda w: texts.corpora[w.corpus].separated.paths,
@@ -70,7 +76,7 @@ rule separate:
         mem_mb=megabytes(150),
         runtime=minutes(15, 0.05),
     params:
-        version=version("corpus", "separate"),
+        version=lambda w: version("corpus", "separate", format_package(w.corpus)),
         parts=lambda w: texts.corpora[w.corpus].separated.options(),
     shell:
         "rnnsmt corpus separate --bitext {input:q} {params.parts} "

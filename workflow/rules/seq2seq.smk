@@ -209,7 +209,7 @@ rule tune_lists:
         mem_mb=megabytes(400, 25),
         runtime=minutes(120, 5),
     params:
-        version=version("tuning", "optimize"),
+        version=version("tuning", "optimize", registries.OPTIMIZERS.package(settings.tuning.optimizer)),
         options=systems.optimizer_options(),
         seed=lambda w: settings.seed + int(w.run),
     shell:

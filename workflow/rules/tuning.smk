@@ -67,7 +67,7 @@ else:
             gpu=search_gpu,
             device=DEVICE,
         params:
-            version=version("tuning", "tune"),
+            version=version("tuning", "tune", registries.OPTIMIZERS.package(settings.tuning.optimizer)),
             decoder=version("search", "decode"),
             options=systems.optimizer_options(),
             nbest=settings.tuning.nbest,

@@ -6,7 +6,7 @@ over blocks of sentences, which are the same for any number of threads. Expected
 for any number of threads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -117,3 +117,17 @@ class Direction:
         estimator(self.corpus.starts, t, *settings, parameters["t"])
         # p(f | NULL) is a single row over the generated vocabulary
         estimator(np.array([0, len(t_null)]), t_null, *settings, parameters["t_null"])
+
+
+class Aligner(NamedTuple):
+    """An aligner, ``ALIGNER`` of its module; ``rnnsmt.registries.ALIGNERS`` lists the aligners.
+
+    ``begin(direction)`` returns the initial parameters, with ``best`` [generated words], int16. ``iterate(direction,
+    parameters, done)`` runs the iterations that follow the first ``done``, updates the parameters in place and yields
+    after each iteration; the last one sets the links, in ``best``: the given position of every generated word, -1 for
+    NULL. The parameters are all that is kept when a job is interrupted between two iterations.
+    """
+
+    begin: Callable[[Direction], Parameters]
+    iterate: Callable[[Direction, Parameters, int], Iterator[None]]
+    iterations: int  # their number

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rnnsmt.align import FAST_ALIGN_ITERATIONS
-from rnnsmt.align.direction import Counts, Direction, Parameters
+from rnnsmt.align.direction import Aligner, Counts, Direction, Parameters
 from rnnsmt.align.lexicon import look_up, normalise
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import add_count, add_counts
 from rnnsmt.formats.pharaoh import MAX_POSITION
+
+ITERATIONS = 5
+"""Number of iterations, including the last one, which only aligns."""
 
 ALPHA = 0.01
 """Parameter of the symmetric Dirichlet prior."""
@@ -34,7 +36,7 @@ def begin(direction: Direction) -> Parameters:
 
 def iterate(direction: Direction, parameters: Parameters, done: int) -> Iterator[None]:
     """Run the iterations that follow the first ``done``; yield after each. The last one sets the links."""
-    for iteration in range(done, FAST_ALIGN_ITERATIONS - 1):
+    for iteration in range(done, ITERATIONS - 1):
         counts = direction.lexical_counts()
         feature = _expectation(direction, parameters, counts)
         if iteration > 0:
@@ -43,6 +45,9 @@ def iterate(direction: Direction, parameters: Parameters, done: int) -> Iterator
         yield
     _expectation(direction, parameters, None)
     yield
+
+
+ALIGNER = Aligner(begin, iterate, ITERATIONS)
 
 
 def _expectation(direction: Direction, parameters: Parameters, counts: tuple[Counts, Counts] | None) -> float:

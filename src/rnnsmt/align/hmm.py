@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rnnsmt.align import HMM_ITERATIONS, MODEL1_ITERATIONS, model1
-from rnnsmt.align.direction import Direction, Parameters
+from rnnsmt.align.direction import Aligner, Direction, Parameters
 from rnnsmt.align.lexicon import look_up, relative_frequencies
 from rnnsmt.align.word_classes import word_classes
 from rnnsmt.base.kernels.decorator import UNCOUNTED, kernel
@@ -65,6 +65,9 @@ def iterate(direction: Direction, parameters: Parameters, done: int) -> Iterator
     # every word is linked to the given word with the highest posterior probability, or to NULL if its own is higher
     _expectation(direction, parameters, P_NULL, None)
     yield
+
+
+ALIGNER = Aligner(begin, iterate, MODEL1_ITERATIONS + HMM_ITERATIONS + 1)
 
 
 def estimate(direction: Direction, parameters: Parameters, done: int) -> Iterator[None]:

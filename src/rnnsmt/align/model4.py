@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.align import HMM_ITERATIONS, MODEL1_ITERATIONS, hmm
-from rnnsmt.align.direction import Direction, Parameters
+from rnnsmt.align.direction import Aligner, Direction, Parameters
 from rnnsmt.align.distances import Cepts, PlacedPair, placement, placement_counts, placement_gains
 from rnnsmt.align.hmm import P_NULL as HMM_NULL
 from rnnsmt.align.hmm import UNIFORM, path_score, transitions, viterbi
@@ -119,6 +119,9 @@ def iterate(direction: Direction, parameters: Parameters, done: int) -> Iterator
         yield
     _expectation(direction, parameters, PASSES[-1], None)
     yield
+
+
+ALIGNER = Aligner(begin, iterate, MODEL1_ITERATIONS + HMM_ITERATIONS + len(PASSES))
 
 
 def _expectation(direction: Direction, parameters: Parameters, models: tuple[int, int], counts: Tables | None) -> None:

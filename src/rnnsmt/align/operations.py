@@ -20,6 +20,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.operations import operation
 from rnnsmt.base.reading import count_lines
 from rnnsmt.config import sections
+from rnnsmt.registries import ALIGNERS
 
 if TYPE_CHECKING:
     from rnnsmt.formats.pharaoh import Links, WordAlignment
@@ -47,13 +48,8 @@ def words(
     The output is in Pharaoh format: ``i-j`` links source word i to target word j (0-based). Line n contains the links
     of sentence pair n; the line of a pair with an empty side is empty.
 
-    Aligners:
-
-    * fast_align: IBM Model 2 with a prior that favours the diagonal (Dyer et al. 2013);
-    * hmm: HMM with word-class dependent jumps (Vogel et al. 1996; Och and Ney 2003), initialised by Model 1;
-    * model4: IBM Model 4 with word classes (Brown et al. 1993), initialised by the HMM and Model 3. The training
-      schedule, smoothing, and collection of counts over neighbouring alignments follow GIZA++ and MGIZA in the
-      standard Moses recipe.
+    Forward is the direction of GIZA++ in ``giza.TARGET-SOURCE`` of Moses, ``tgttosrc`` in symal; reverse is that in
+    ``giza.SOURCE-TARGET``, ``srctotgt``.
 
     The result is deterministic and does not depend on the number of threads.
 
@@ -72,7 +68,6 @@ def words(
         target: tokenised target side, one sentence per line.
         output: output file: alignment links as source-target index pairs (i-j) for both directions.
         direction: forward: at most one source word per target word; reverse: at most one target word per source word.
-        aligner: alignment model.
         max_pairs: maximum number of co-occurring word pairs (16 bytes each); if there are more, the pairs with the
             weakest association are discarded.
 
@@ -95,7 +90,7 @@ def words(
     with TextFiles() as files:
         bitext = read_bitext(files.of("source", source), files.of("target", target))
     job = {
-        "--aligner": aligner,
+        "--aligner": ALIGNERS.versioned(aligner),
         "--direction": direction,
         "--max-pairs": max_pairs,
         "version of this stage": operations("align")["words"].version,

@@ -1,43 +1,115 @@
-"""Symmetrisation of two directional alignments (Och and Ney 2003; Koehn et al. 2005), as in atools or symal."""
+"""Symmetrisation of two directional alignments (Och and Ney 2003; Koehn et al. 2005), as in atools or symal.
+
+``rnnsmt.registries.SYMMETRIZATIONS`` lists the symmetrisations.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Protocol
 
 import numpy as np
 
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.formats.pharaoh import Links
+from rnnsmt.formats.pharaoh import Links, from_lists, to_lists
+from rnnsmt.registries import SYMMETRIZATIONS
+
+Link = tuple[int, int]
+"""Source and target position of a link, 0-based."""
+
+
+class Symmetrization(Protocol):
+    """Function that combines two alignments of the same sentence pairs; its docstring has one line."""
+
+    def __call__(self, forward: Links, reverse: Links, order: str) -> Links:
+        """Return the combined links, without duplicates, of as many sentence pairs.
+
+        Args:
+            forward, reverse: links of both directions; in both, ``source`` and ``target`` refer to the same text.
+            order: ``atools`` or ``symal``: order in which links are tried, of heuristics that depend on it.
+        """
+        ...
+
+
+def by_sentence(function: Callable[[set[Link], set[Link]], Iterable[Link]]) -> Symmetrization:
+    """Make a symmetrisation of a function of the forward and the reverse links of one sentence pair."""
+
+    @wraps(function)
+    def symmetrize(forward: Links, reverse: Links, order: str) -> Links:
+        pairs = zip(to_lists(forward), to_lists(reverse), strict=True)
+        return from_lists(sorted(set(function(set(given), set(back)))) for given, back in pairs)
+
+    return symmetrize
 
 
 def symmetrize_links(forward: Links, reverse: Links, heuristic: str, order: str = "atools") -> Links:
     """Combine two alignments of the same sentence pairs.
 
-    ``intersection`` and ``union`` are the set operations. ``grow-diag`` starts from the intersection and repeatedly
-    adds links of the union that are adjacent to a selected link (also diagonally) and have at least one unaligned word,
-    until no link can be added. The result depends on the order in which links are tried (in one of eight sentences of
-    Multi30k), and fast_align's atools and Moses' symal differ in it: ``atools`` iterates over the links of the union by
-    source, then target position, until an iteration adds none; ``symal`` iterates over the selected links, including
-    new ones, by target, then source position, and tries the neighbours of each, horizontal and vertical ones before
-    diagonal ones. ``grow-diag-final`` then adds links with at least one unaligned word, first forward, then reverse
-    links; ``grow-diag-final-and`` adds only those with both words unaligned.
-
     Args:
-        forward, reverse: links of both directions; in both, ``source`` and ``target`` refer to the same text.
-        heuristic: a value of ``rnnsmt.config.sections.Symmetrization``.
-        order: ``atools`` or ``symal``.
+        forward, reverse, order: as in ``Symmetrization``.
+        heuristic: name in ``SYMMETRIZATIONS``.
 
     Returns:
-        The combined links, sorted by source, then target position within a sentence, without duplicates.
+        The combined links; those of this package are sorted by source, then target position within a sentence.
 
     Raises:
         ValueError: the alignments have different numbers of sentences.
+        InputError: the links of a heuristic of another package have.
     """
     if forward.sentences != reverse.sentences:
         raise ValueError(f"{forward.sentences} forward sentences but {reverse.sentences} reverse ones")
-    grow = heuristic.startswith("grow-diag")
-    final = {"grow-diag-final": 1, "grow-diag-final-and": 2}.get(heuristic, 0)
+    links = SYMMETRIZATIONS[heuristic](forward, reverse, order)
+    if links.sentences != forward.sentences:
+        raise InputError(
+            f"symmetrisation {SYMMETRIZATIONS.versioned(heuristic)} returns the links of "
+            f"{links.sentences} of {forward.sentences} sentence pairs; correct or uninstall this package"
+        )
+    return links
+
+
+_GROWTH = {"atools": 1, "symal": 2}
+"""Number of the order in which grow-diag tries links, for ``combine_links``."""
+
+
+def intersection(forward: Links, reverse: Links, order: str) -> Links:
+    """Return the links that are in both directions."""
+    return _combined(forward, reverse)
+
+
+def union(forward: Links, reverse: Links, order: str) -> Links:
+    """Return the links that are in at least one direction."""
+    return _combined(forward, reverse, union=True)
+
+
+def grow_diag(forward: Links, reverse: Links, order: str) -> Links:
+    """Return the intersection, and links of the union that were added to it one by one.
+
+    A link is added if it is adjacent to a selected link (also diagonally) and has at least one unaligned word, until no
+    link can be added. The result depends on the order in which links are tried (in one of eight sentences of
+    Multi30k), and fast_align's atools and Moses' symal differ in it: ``atools`` iterates over the links of the union by
+    source, then target position, until an iteration adds none; ``symal`` iterates over the selected links, including
+    new ones, by target, then source position, and tries the neighbours of each, horizontal and vertical ones before
+    diagonal ones.
+    """
+    return _combined(forward, reverse, grow=_GROWTH[order])
+
+
+def grow_diag_final(forward: Links, reverse: Links, order: str) -> Links:
+    """Return the links of grow-diag, then add links with at least one unaligned word, first forward, then reverse."""
+    return _combined(forward, reverse, grow=_GROWTH[order], final=1)
+
+
+def grow_diag_final_and(forward: Links, reverse: Links, order: str) -> Links:
+    """Return the links of grow-diag, then add links with both words unaligned, first forward, then reverse links."""
+    return _combined(forward, reverse, grow=_GROWTH[order], final=2)
+
+
+def _combined(forward: Links, reverse: Links, union: bool = False, grow: int = 0, final: int = 0) -> Links:
+    """Return the links of ``combine_links``."""
     capacity = len(forward.source) + len(reverse.source)
     offsets = np.zeros(forward.sentences + 1, np.int64)
     source, target = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
-    growth = 0 if not grow else 2 if order == "symal" else 1
-    used = combine_links(forward, reverse, heuristic == "union", growth, final, offsets, source, target)
+    used = combine_links(forward, reverse, union, grow, final, offsets, source, target)
     return Links(offsets, source[:used].copy(), target[:used].copy())
 
 

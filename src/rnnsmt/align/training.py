@@ -3,41 +3,22 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rnnsmt.align import FAST_ALIGN_ITERATIONS, HMM_ITERATIONS, MAX_PAIRS, MODEL1_ITERATIONS, fast_align, hmm, model4
-from rnnsmt.align.bitext import Bitext, Offsets
-from rnnsmt.align.direction import Direction, Parameters
+from rnnsmt.align import MAX_PAIRS
+from rnnsmt.align.bitext import Bitext, BitextSide, Offsets
+from rnnsmt.align.direction import Aligner, Direction, Parameters
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import say, time_left
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 from rnnsmt.base.writing import atomic_path
 from rnnsmt.formats.pharaoh import BLOCK, Links
-
-
-class Aligner(NamedTuple):
-    """An aligner.
-
-    ``iterate(direction, parameters, done)`` runs the iterations that follow the first ``done``, updates the parameters
-    in place and yields after each iteration; the last one sets the links, in ``best``.
-    """
-
-    begin: Callable[[Direction], Parameters]  # returns the initial parameters
-    iterate: Callable[[Direction, Parameters, int], Iterator[None]]
-    iterations: int  # their number
-
-
-ALIGNERS = {
-    "fast_align": Aligner(fast_align.begin, fast_align.iterate, FAST_ALIGN_ITERATIONS),
-    "hmm": Aligner(hmm.begin, hmm.iterate, MODEL1_ITERATIONS + HMM_ITERATIONS + 1),
-    "model4": Aligner(model4.begin, model4.iterate, MODEL1_ITERATIONS + HMM_ITERATIONS + len(model4.PASSES)),
-}
-"""Aligners by name."""
+from rnnsmt.registries import ALIGNERS
 
 
 def train(
@@ -74,19 +55,37 @@ def align(
     The links do not depend on the number of threads.
 
     Args:
-        aligner: a key of ``ALIGNERS``.
+        aligner: name in ``ALIGNERS``.
         direction: ``forward`` (each target word is linked to at most one source word) or ``reverse``.
         max_pairs: as in ``build_lexicon``.
         checkpoint: checkpoint to resume from and to write to.
 
     Yields:
         Links, source-target in both directions.
+
+    Raises:
+        InputError: the links of an aligner of another package are not links of this text.
     """
     given, generated = bitext if direction == "forward" else (bitext.target, bitext.source)
     directed = Direction(given, generated, threads, max_pairs)
     best = train(directed, ALIGNERS[aligner], checkpoint, f"aligning with {aligner}, {direction}")["best"]
     del directed  # free the lexicon and the cached indices
+    if ALIGNERS.package(aligner):
+        _check_links(best, given, generated, f"aligner {ALIGNERS.versioned(aligner)}")
     yield from links_of(best, generated.offsets, direction)
+
+
+def _check_links(best: npt.NDArray[np.int16], given: BitextSide, generated: BitextSide, name: str) -> None:
+    """Check that ``best`` has a given position of its sentence, or -1, for every generated word."""
+    shape, kind = (len(generated.ids),), "int16"
+    if getattr(best, "shape", None) != shape or best.dtype != kind:
+        raise InputError(f"{name}: best must be an array of shape {shape} and type {kind}; correct this package")
+    lengths = np.repeat(given.lengths, generated.lengths)
+    if wrong := int(np.count_nonzero((best < -1) | (best >= lengths))):
+        raise InputError(
+            f"{name}: {wrong} of {len(best)} elements of best are not a position of the given sentence, or -1; "
+            "correct this package"
+        )
 
 
 def links_of(best: npt.NDArray[np.int16], generated: Offsets, direction: str) -> Iterator[Links]:

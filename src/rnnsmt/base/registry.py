@@ -18,8 +18,9 @@ Thing = TypeVar("Thing")
 class Registry(Generic[Thing]):
     """The things of one kind by their names in configurations and options.
 
-    A thing is an object of a module, written ``module:object``, which is imported when the thing is used. Another
-    package declares its things as entry points, in the group of the registry:
+    A thing is an object of a module, written ``module:object``, which is imported when the thing is used. A description
+    takes its place in help texts and tables of settings, for which nothing is imported. Another package declares its
+    things as entry points, in the group of the registry:
 
         [project.entry-points."rnnsmt.metrics"]
         length = "their_package.length:Length"
@@ -29,9 +30,12 @@ class Registry(Generic[Thing]):
         group: group of the entry points of other packages.
     """
 
-    def __init__(self, kind: str, group: str, own: Mapping[str, str]) -> None:
-        """Declare the things of this package: ``module:object`` by name."""
-        self.kind, self.group, self._own = kind, group, dict(own)
+    def __init__(self, kind: str, group: str, own: Mapping[str, str | tuple[str, str]]) -> None:
+        """Declare the things of this package by name: ``module:object``, or both this and the description."""
+        lines = {name: (line, "") if isinstance(line, str) else line for name, line in own.items()}
+        self.kind, self.group = kind, group
+        self._own = {name: path for name, (path, _) in lines.items()}
+        self._descriptions = {name: text for name, (_, text) in lines.items() if text}
         self._loaded: dict[str, Thing] = {}
 
     def __iter__(self) -> Iterator[str]:
@@ -45,6 +49,10 @@ class Registry(Generic[Thing]):
     def __contains__(self, name: object) -> bool:
         """Return whether there is a thing with this name, in this package or in another one."""
         return name in self._own or (isinstance(name, str) and self._entry(name) is not None)
+
+    def described(self) -> str:
+        """Return the names of the things of this package with their descriptions: ``a: this; b: that``."""
+        return "; ".join(f"{name}: {text}" for name, text in self._descriptions.items())
 
     def check(self, name: str) -> None:
         """Check that there is a thing with this name; nothing is imported.
@@ -89,6 +97,11 @@ class Registry(Generic[Thing]):
         """Return the package of a thing with its version, ``other-package 1.2``; empty for this package."""
         entry = None if name in self._own else self._entry(name)
         return f"{entry.dist.name} {entry.dist.version}" if entry is not None and entry.dist is not None else ""
+
+    def versioned(self, name: str) -> str:
+        """Return the name of a thing, and its package if it is not this one, for the fingerprint of a checkpoint."""
+        package = self.package(name)
+        return f"{name} of {package}" if package else name
 
     def packages(self, names: Iterable[str]) -> str:
         """Return the packages of things that are not of this package, for the params of a rule: empty, if none."""
@@ -138,6 +151,10 @@ class Registries(Generic[Thing]):
         """Return the number of things of this package."""
         return sum(map(len, self._parts))
 
+    def described(self) -> str:
+        """Return names with descriptions, as ``Registry``."""
+        return "; ".join(part.described() for part in self._parts)
+
     def __contains__(self, name: object) -> bool:
         """Return whether a registry has a thing with this name."""
         return any(name in part for part in self._parts)
@@ -163,7 +180,8 @@ def _no_such(kind: str, known: Sequence[str], name: str) -> str:
     """Return the message for an unknown name."""
     near = get_close_matches(name, known, 1)
     named = f"; did you mean {near[0]}?" if near else ""
-    return f"must be {', '.join(known)}, or the name of a {kind} of another installed package{named}"
+    article = "an" if kind[0] in "aeiou" else "a"
+    return f"must be {', '.join(known)}, or the name of {article} {kind} of another installed package{named}"
 
 
 def _made(thing: Any) -> Any:

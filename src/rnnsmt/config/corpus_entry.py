@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from rnnsmt.base.fields import Field
 from rnnsmt.config.declaration import section
+from rnnsmt.registries import CORPUS_FORMATS
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
 """Name of a corpus or of a joint test set, which occurs in the names of files."""
@@ -23,6 +24,16 @@ def _url(text: str) -> None:
 
 
 Url = Annotated[str, Field(check=_url)]
+
+
+Format = Annotated[
+    str,
+    Field(
+        f"format of the file with both sides; {CORPUS_FORMATS.described()}; default: recognised by its first bytes, "
+        "or that of a zip archive",
+        registry=CORPUS_FORMATS,
+    ),
+]
 
 
 @section
@@ -89,6 +100,7 @@ class CorpusEntry:
             "prefix of two files (Moses)"
         ),
     ] = None
+    format: Format | None = None
     held_out: Annotated[
         HeldOut | None,
         Field(

@@ -17,7 +17,7 @@ from rnnsmt.base.fields import Field
 from rnnsmt.config.corpus_entry import CorpusEntry, Fraction, Name
 from rnnsmt.config.declaration import auto, section
 from rnnsmt.config.features import UnknownScore
-from rnnsmt.registries import METRICS
+from rnnsmt.registries import ALIGNERS, FEATURES, METRICS, OPTIMIZERS, SYMMETRIZATIONS
 
 SystemName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_+-]*$", max_length=60)]
 
@@ -27,12 +27,10 @@ Preset = Literal["demo", "small", "paper"]
 
 Program = Literal["rnnsmt", "moses"]
 
-Aligner = Literal["fast_align", "hmm", "model4"]
-"""In order of increasing quality."""
+Aligner = Annotated[str, Field(f"alignment model; {ALIGNERS.described()}", registry=ALIGNERS)]
 
 Symmetrization = Annotated[
-    Literal["grow-diag-final-and", "grow-diag-final", "grow-diag", "intersection", "union"],
-    Field(description="symmetrisation heuristic"),
+    str, Field(f"symmetrisation heuristic; {SYMMETRIZATIONS.described()}", registry=SYMMETRIZATIONS)
 ]
 
 Smoothing = Literal["none", "kneser-ney"]
@@ -134,7 +132,8 @@ class Alignment:
         list[Aligner],
         Field(
             min_length=1,
-            description="aligners; phrases are extracted from the alignments of all aligners, and the counts are added",
+            description="alignment models; phrases are extracted from the alignments of all, and the counts are added; "
+            + ALIGNERS.described(),
         ),
     ] = field(default_factory=lambda: ["model4", "fast_align"])
     symmetrization: Symmetrization = "grow-diag-final-and"
@@ -319,24 +318,17 @@ class Search:
     cslm_cells: CslmCells = 100
 
 
-Optimizer = Annotated[
-    Literal["mert", "mert-averaged", "mira"],
-    Field(
-        description="optimizer; mert: minimum error rate training as in mert-moses.pl and the paper; "
-        "mert-averaged: with means of local optima and iterations, which vary less from run to run; mira: batch "
-        "MIRA"
-    ),
-]
+Optimizer = Annotated[str, Field(f"optimizer; {OPTIMIZERS.described()}", registry=OPTIMIZERS)]
 
 NbestSize = Annotated[int, auto("number of distinct translations in an n-best list", demo=50, ge=2)]
 
-Restarts = Annotated[int, auto("mert, mert-averaged: random restarts per iteration", demo=8, ge=0)]
+Restarts = Annotated[int, auto("random restarts per iteration", demo=8, ge=0)]
 
 Iterations = Annotated[
     int | None,
     auto(
-        "number of iterations; mert: the maximum, a run ends when the weights no longer change; others: exactly, "
-        "the weights of their second half are averaged; null: 25 with mert, 16 with others; a larger number "
+        "number of iterations; mert: the maximum, a run ends when the weights no longer change; mert-averaged, mira: "
+        "exactly, the weights of their second half are averaged; null: the number of the optimizer; a larger number "
         "extends a finished run",
         demo=8,
         ge=1,
@@ -364,7 +356,7 @@ class Tuning:
 
 def default_iterations(optimizer: str) -> int:
     """Return the number of iterations of an optimizer: that of mert-moses.pl for ``mert``."""
-    return 25 if optimizer == "mert" else 16
+    return OPTIMIZERS[optimizer].iterations
 
 
 # One class for all kinds of systems, as CorpusEntry for all roles: the kind of an entry with a misspelt key is unknown,
@@ -376,9 +368,8 @@ class SystemEntry:
     features: Annotated[
         list[str] | None,
         Field(
-            description="features added to the baseline: rnn (RNN Encoder-Decoder, a score column of the phrase "
-            "table), cslm, nnjm (networks queried during decoding), wp (the paper's word penalty: number of words "
-            "outside the networks' shortlist)"
+            description="features added to the baseline, columns of the phrase table or networks in the search; "
+            f"{FEATURES.described()}; or those of other packages"
         ),
     ] = None
     network: Annotated[

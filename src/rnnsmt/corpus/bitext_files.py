@@ -1,35 +1,40 @@
 """The raw text of a corpus: one file for each side, or one file with both sides.
 
-Files with both sides are zip archives as OPUS distributes them, translation memories (TMX) and tables (TSV). The format
-is recognised by the first bytes. These formats are read as streams; the memory does not depend on the size of
-the file. A zip archive contains one text file for each side, ``Books.en-fr.en`` and ``Books.en-fr.fr``, or one TMX or
-TSV file. A first line with the languages or with ``source`` and ``target`` is the header of a table.
+Files with both sides are zip archives as OPUS distributes them, and files of the formats of
+``rnnsmt.registries.CORPUS_FORMATS``, of which those of this package are recognised by their first bytes. They are read
+as streams; the memory does not depend on the size of the file. A zip archive contains one text file for each side,
+``Books.en-fr.en`` and ``Books.en-fr.fr``, or one file of a format.
 """
 
-import re
 import zipfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from io import BufferedReader
-from itertools import permutations
 from pathlib import Path
+from typing import cast
 
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.opening import DAMAGED, damage, is_junk, office_document, open_text, open_zip, open_zip_member
-from rnnsmt.base.progress import say, warn
+from rnnsmt.base.opening import (
+    DAMAGED,
+    damage,
+    is_junk,
+    office_document,
+    open_binary,
+    open_text,
+    open_zip,
+    open_zip_member,
+    refuse_pipe,
+)
 from rnnsmt.base.reading import byte_lines
-from rnnsmt.config.languages import language_name, language_of, language_pair, language_suffix, two_letters
+from rnnsmt.config.languages import language_of, language_pair, language_suffix, two_letters
+from rnnsmt.corpus.corpus_format import CorpusFormat, Pair
 from rnnsmt.corpus.raw_text import LINE_BYTES, Row, paired, read_segments, refuse_foreign
-from rnnsmt.corpus.tmx import TmxReader
 from rnnsmt.plan.corpora import languages_with_prefix
+from rnnsmt.registries import CORPUS_FORMATS
 
 SHOWN = 5
 """Number of names in a message."""
-
-_XML = re.compile(
-    rb"\A(?:\xef\xbb\xbf)?\s*+(?:<!--(?>.*?-->)\s*+)*+<(?:\?xml|!DOCTYPE|tmx)\b", re.IGNORECASE | re.DOTALL
-)
-"""Beginning of XML, possibly after comments."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +42,15 @@ class RawCorpus:
     """The raw text of a corpus: one side, two sides, or one file with both sides.
 
     Attributes:
-        paths: file of each side, or the file with both sides once: a zip archive, TMX or TSV. All but zip archives may
-            be compressed with gzip, bzip2 or xz.
+        paths: file of each side, or the file with both sides once: a zip archive, or of a format. All but zip archives
+            may be compressed with gzip, bzip2 or xz.
         langs: code of each side.
-        columns: columns of source and target in a TSV file, 1-based.
+        columns: columns of source and target in a table, 1-based.
         members: names of source and target in a zip archive; None: they are selected by their suffixes.
         lines: numbers of the lines that are kept, from 1 on; empty: all lines.
         without_lines: numbers of the lines that are left out.
         shown: names of the files in messages and reports; empty: the paths.
+        format: format of the file with both sides; None: it is recognised.
     """
 
     paths: tuple[str, ...]
@@ -54,6 +60,7 @@ class RawCorpus:
     lines: Collection[int] = ()
     without_lines: Collection[int] = ()
     shown: tuple[str, ...] = ()
+    format: str | None = None
 
     @property
     def is_one_file(self) -> bool:
@@ -96,78 +103,132 @@ class RawCorpus:
                 yield tuple(None if limit and side is not None and len(side) > limit else side for side in row)
 
 
-def languages_of_input(path: str, members: Sequence[str] | None = None) -> tuple[str, str] | None:
+def languages_of_input(
+    path: str, members: Sequence[str] | None = None, format: str | None = None
+) -> tuple[str, str] | None:
     """Return the languages of source and target that a file with both sides specifies, or None if there are not two.
 
     Args:
         path: zip archive, whose languages are the suffixes of its files, in the order in its name or theirs
-            (``Books.sv-en``); TMX file, whose languages are those of its first translation units and ``srclang``; or
-            prefix of two files, whose languages are their suffixes.
+            (``Books.sv-en``); file of a format; or prefix of two files, whose languages are their suffixes.
         members: names of source and target in a zip archive.
+        format: format of the file; None: it is recognised.
     """
     if not Path(path).exists():
         return languages_with_prefix(path)
-    with open_zip(path) as archive:
+    with _open_archive(path, format) as archive:
         if archive is not None:
-            names, single = _names(path, archive)
+            names, single = _names(path, archive, format)
             if members is None and single is not None:
                 with open_zip_member(archive, path, single) as stream:
-                    return _languages_of_stream(f"{path}: {single}", stream)
+                    return _languages_of_stream(f"{path}: {single}", stream, format)
             codes = [code for name in members or names if (code := language_of(name))]
             if members is None:
                 return language_pair(set(codes), " ".join([Path(path).name, *names]))
             return (codes[0], codes[1]) if len(codes) == 2 else None
-    with open_text(path) as stream:
-        return _languages_of_stream(path, stream)
+    with _open_file(path, format) as stream:
+        return _languages_of_stream(path, stream, format)
 
 
-def _languages_of_stream(name: str, stream: BufferedReader) -> tuple[str, str] | None:
-    """Return the languages of a TMX file; None for TSV."""
-    return TmxReader(name, ("", "")).languages(stream) if _is_xml(name, stream) else None
+def _languages_of_stream(name: str, stream: BufferedReader, format: str | None) -> tuple[str, str] | None:
+    """Return the languages that the content of a file specifies; None if there are not two."""
+    try:
+        return _format_of(name, stream, format).languages(stream, name)
+    except (*DAMAGED, LookupError) as error:
+        raise _of_other_code(name, 0, error) from None
 
 
-def is_table(path: str) -> bool:
-    """Return whether a file is a TSV file or a zip archive with one: neither text files nor TMX."""
+def has_columns(path: str) -> bool:
+    """Return whether a file is a table with columns, or a zip archive with one."""
     with open_zip(path) as archive:
         if archive is not None:
-            return Path(_names(path, archive)[1] or "").suffix.lower() == ".tsv"
+            suffix = Path(_names(path, archive, None)[1] or "").suffix.lower()
+            return any(one.has_columns and suffix in one.suffixes for one in _own_formats())
     with open_text(path) as stream:
-        return not _is_xml(path, stream)
+        return _recognised(path, stream).has_columns
 
 
 def names_in_archive(path: str) -> list[str]:
     """Return the names of the files in a zip archive; none for other files."""
     with open_zip(path) as archive:
-        return [] if archive is None else _names(path, archive)[0]
+        return [] if archive is None else _names(path, archive, None)[0]
 
 
 def _rows(corpus: RawCorpus) -> Iterator[Row]:
     """Yield the raw segments of a file with both sides."""
     (path,) = corpus.paths
-    with open_zip(path) as archive:
+    with _open_archive(path, corpus.format) as archive:
         if archive is not None:
             yield from _zip_rows(corpus, archive)
             return
     if corpus.members is not None:
         raise InputError(f"{path}: is not a zip archive; remove members (--members), or use the archive")
-    with open_text(path) as stream:
+    with _open_file(path, corpus.format) as stream:
         yield from _rows_of_stream(corpus, path, stream)
 
 
+def _open_archive(path: str, format: str | None) -> AbstractContextManager[zipfile.ZipFile | None]:
+    """Open a zip archive, or provide None for another file, such as one of a format whose files are zip archives."""
+    if format is None or Path(path).suffix.lower() not in CORPUS_FORMATS[format].suffixes:
+        return open_zip(path)
+    refuse_pipe(path)
+    return nullcontext(None)
+
+
+def _open_file(path: str, format: str | None) -> BufferedReader:
+    """Open a file of a format, which need not be text if the format is named."""
+    return open_text(path) if format is None else open_binary(path)
+
+
 def _rows_of_stream(corpus: RawCorpus, name: str, stream: BufferedReader) -> Iterator[Row]:
-    """Yield the segments of a TMX or TSV file; ``name`` is its name in messages."""
-    if _is_xml(name, stream):
-        yield from TmxReader(name, corpus.langs).rows(stream)
-        return
-    refuse_foreign(name, _start(name, stream))
-    yield from _tsv_rows(name, corpus, stream)
+    """Yield the segments of a file of a format; ``name`` is its name in messages."""
+    read = _format_of(name, stream, corpus.format)
+    if read.is_text:
+        refuse_foreign(name, _start(name, stream))
+    rows = read.rows(stream, name, corpus.langs, corpus.columns)
+    # the formats that are recognised are those of this package, which yield bytes
+    yield from cast("Iterator[Row]", rows) if corpus.format is None else _checked(rows, name, corpus.format)
 
 
-def _is_xml(name: str, stream: BufferedReader) -> bool:
-    """Return whether a stream begins with XML, the format of TMX."""
+def _checked(rows: Iterable[Row | Pair], name: str, format: str) -> Iterator[Row]:
+    """Yield rows with bytes, each without the ends of lines; report what a format of another package raises."""
+    number = 0
+    try:
+        for number, row in enumerate(rows, 1):
+            if len(row) != 2 or not all(isinstance(side, (str, bytes)) for side in row):
+                raise InputError(
+                    f"{name}: corpus format {CORPUS_FORMATS.versioned(format)} yields {row!r:.60} as row {number}; it "
+                    "must be a pair of strings (source, target)"
+                )
+            yield tuple(map(_one_line, row))
+    except (*DAMAGED, LookupError) as error:
+        raise _of_other_code(name, number, error) from None
+
+
+def _one_line(segment: str | bytes | None) -> bytes:
+    assert segment is not None
+    text = segment.encode("utf-8", "surrogatepass") if isinstance(segment, str) else segment
+    return b" ".join(text.splitlines())
+
+
+def _of_other_code(name: str, lines: int, error: Exception) -> Exception:
+    """Return the error for a file that cannot be read further, also if a value is missing in it."""
+    return damage(name, lines, ValueError(f"no {error}") if isinstance(error, LookupError) else error)
+
+
+def _own_formats() -> list[CorpusFormat]:
+    return [CORPUS_FORMATS[name] for name in CORPUS_FORMATS]
+
+
+def _format_of(name: str, stream: BufferedReader, format: str | None) -> CorpusFormat:
+    """Return the format of a stream: that which is named, or else the one of this package that recognises it."""
+    return _recognised(name, stream) if format is None else CORPUS_FORMATS[format]
+
+
+def _recognised(name: str, stream: BufferedReader) -> CorpusFormat:
+    """Return the first format of this package that recognises a stream."""
     start = _start(name, stream)
-    is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
-    return bool(_XML.match(start.decode("utf-16", "ignore").encode() if is_utf16 else start))
+    return next(one for one in _own_formats() if one.recognises(start, name))
 
 
 def _start(name: str, stream: BufferedReader) -> bytes:
@@ -178,18 +239,29 @@ def _start(name: str, stream: BufferedReader) -> bytes:
         raise damage(name, 0, error) from None
 
 
-def _names(path: str, archive: zipfile.ZipFile) -> tuple[list[str], str | None]:
-    """Return the names of the files in an archive without ``is_junk``, and that of its only TMX or TSV file."""
+def _names(path: str, archive: zipfile.ZipFile, format: str | None) -> tuple[list[str], str | None]:
+    """Return the names of the files in an archive without ``is_junk``, and that of its only file of a format.
+
+    Raises:
+        InputError: the archive is a document, or does not contain exactly one file of the format that is named.
+    """
     names = [member.filename for member in archive.infolist() if not (member.is_dir() or is_junk(member.filename))]
     if what := office_document(names):
         raise InputError(f"{path}: {what}")
-    single = [name for name in names if Path(name).suffix.lower() in (".tmx", ".tsv")]
+    formats = _own_formats() if format is None else [CORPUS_FORMATS[format]]
+    suffixes = [suffix for one in formats for suffix in one.suffixes]
+    single = [name for name in names if Path(name).suffix.lower() in suffixes or (format and not suffixes)]
+    if format is not None and len(single) != 1:
+        raise InputError(
+            f"{path}: the archive contains {len(single)} files of the format {format}; available: "
+            f"{first_names(names)}; extract one with `rnnsmt corpus unpack`"
+        )
     return names, single[0] if len(single) == 1 else None
 
 
 def _zip_rows(corpus: RawCorpus, archive: zipfile.ZipFile) -> Iterator[Row]:
     (path,) = corpus.paths
-    names, single = _names(path, archive)
+    names, single = _names(path, archive, corpus.format)
     if corpus.members is None and single is not None:
         with open_zip_member(archive, path, single) as stream:
             yield from _rows_of_stream(corpus, f"{path}: {single}", stream)
@@ -223,10 +295,11 @@ def _members(corpus: RawCorpus, names: Sequence[str]) -> tuple[str, str]:
         for lang in corpus.langs
     ]
     pairs = [(source, stems[1][stem]) for stem, source in stems[0].items() if stem in stems[1]]
-    if not pairs and any(Path(name).suffix.lower() in (".tmx", ".tsv") for name in names):
+    suffixes = [suffix for one in _own_formats() for suffix in one.suffixes]
+    if not pairs and any(Path(name).suffix.lower() in suffixes for name in names):
         raise InputError(
-            f"{corpus}: the archive contains several TMX or TSV files: {first_names(names)}; extract them with `rnnsmt "
-            "corpus unpack`, and use each as a corpus"
+            f"{corpus}: the archive contains several {' or '.join(map(str.upper, CORPUS_FORMATS))} files: "
+            f"{first_names(names)}; extract them with `rnnsmt corpus unpack`, and use each as a corpus"
         )
     if len(pairs) != 1:
         source, target = corpus.langs
@@ -251,68 +324,3 @@ def _without_language(name: str, lang: str) -> str:
         if two_letters(parts[index]) == lang:
             return ".".join([*parts[:index], "*", *parts[index + 1 :]])
     return name
-
-
-_HEADINGS = ({"source", "src"}, {"target", "tgt", "trg"})
-"""Names of the columns of source and target in a header, in addition to the languages."""
-
-_OF_TEXT = {"", "text", "sentence", "segment", "lang", "language"}
-"""Parts of these names."""
-
-
-def _are_headings(cells: Sequence[bytes], langs: Sequence[str]) -> bool:
-    """Return whether cells are the names of the columns of these languages."""
-    names = [cell.decode("utf-8", "replace").strip('" #') for cell in cells]
-    parts = [[part for part in re.split(r"[\W_]+", name.lower()) if part not in _OF_TEXT] for name in names]
-    names = [left[0] if len(left) == 1 else name for name, left in zip(names, parts, strict=True)]
-    if all(name.lower() in headings for name, headings in zip(names, _HEADINGS, strict=True)):
-        return True
-    return all(
-        two_letters(name) == lang or name.lower() in (lang, language_name(lang).lower())
-        for name, lang in zip(names, langs, strict=True)
-    )
-
-
-def _other_columns(cells: Sequence[bytes], langs: Sequence[str]) -> str:
-    """Return the numbers of the columns that a header names for these languages; empty if it names none."""
-    pairs = permutations(range(len(cells[:20])), 2)
-    return next((f"{i + 1} {j + 1}" for i, j in pairs if _are_headings((cells[i], cells[j]), langs)), "")
-
-
-def _tsv_rows(name: str, corpus: RawCorpus, stream: BufferedReader) -> Iterator[Row]:
-    """Yield two columns of a table without its header; missing columns are empty."""
-    columns = corpus.columns
-    needed, lacking, first = max(columns), 0, 0
-    number = 0
-    for number, line in enumerate(byte_lines(stream, name), 1):
-        cells = line.removesuffix(b"\r").split(b"\t")
-        if len(cells) < needed:
-            lacking, first = lacking + 1, first or number
-            if number <= 100 and lacking >= 10 and 2 * lacking > number:
-                raise _no_table(name, lacking, number, needed)
-            cells += [b""] * (needed - len(cells))
-        if number == 1:
-            cells = [cell.removeprefix(b"\xef\xbb\xbf") for cell in cells]
-        row = cells[columns[0] - 1], cells[columns[1] - 1]
-        if number == 1 and _are_headings(row, corpus.langs):
-            say(f"{name}: line 1 is a header and is not used")
-            continue
-        if number == 1 and _are_headings(row[::-1], corpus.langs):
-            raise InputError(
-                f"{name}: the header names the columns in the other order; exchange the languages, or select the "
-                f"columns with --columns {columns[1]} {columns[0]}"
-            )
-        if number == 1 and (others := _other_columns(cells, corpus.langs)):
-            raise InputError(f"{name}: the header names columns {others}; select them with --columns {others}")
-        yield row
-    if 2 * lacking > number:
-        raise _no_table(name, lacking, number, needed)
-    if lacking:
-        warn(f"{name}: {lacking:,} lines have fewer than {needed} columns; the first such line is {first}")
-
-
-def _no_table(name: str, lacking: int, lines: int, needed: int) -> InputError:
-    return InputError(
-        f"{name}: {lacking} of the first {lines} lines have fewer than {needed} columns separated by tabs; specify a "
-        "TSV file with a source and a target column, a TMX file, a zip archive (OPUS), or two text files"
-    )

@@ -138,6 +138,7 @@ class CorpusCheck:
             selected.members,
             selected.lines,
             selected.without_lines,
+            format=selected.format,
         )
 
     def _read(self, corpus: Corpus, findings: Findings) -> None:

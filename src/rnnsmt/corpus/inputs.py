@@ -24,6 +24,7 @@ def raw_corpus(
     languages: tuple[str | None, str | None],
     columns: Sequence[int],
     members: Sequence[str] | None,
+    format: str | None,
     temporary: Path | None = None,
 ) -> "RawCorpus":
     """Return the corpus that the arguments of an operation describe.
@@ -32,21 +33,26 @@ def raw_corpus(
         files: a file with both sides or the prefix of two files; or the files of source and target, of which one may be
             None.
         languages: codes of source and target; None: that of the files.
-        columns, members: see ``RawCorpus``.
+        columns, members, format: see ``RawCorpus``.
         temporary: directory of files with the sentences of lists, which is not part of the names in messages.
 
     Raises:
-        InputError: a language is unknown, or source and target have the same language, column or member.
+        InputError: a language is unknown, source and target have the same language, column or member, or a format is
+            named for other files than one with both sides.
     """
     from rnnsmt.corpus.bitext_files import RawCorpus, languages_of_input
 
+    if format is not None and (len(files) > 1 or members is not None):
+        raise InputError(
+            "--format is that of one file with both sides (--bitext), and cannot be combined with --members"
+        )
     paths = tuple(file for file in files if file is not None)
     sides = SIDES if len(files) == 1 else [side for side, file in zip(SIDES, files, strict=True) if file is not None]
     found: Sequence[str | None] = (None, None)
     if len(files) == 2:
         found = [None if file is None else language_of(file) for file in files]
     elif not all(languages):
-        found = languages_of_input(paths[0], members) or found
+        found = languages_of_input(paths[0], members, format) or found
         if members is None and any(map(eq, languages, reversed(found))):
             found = found[::-1]  # such a file determines both languages, but not their order
     known = {side: given or lang for side, given, lang in zip(SIDES, languages, found, strict=True)}
@@ -65,9 +71,13 @@ def raw_corpus(
             raise InputError(f"source and target have the same {what}, {values[0]}; specify two with {option}")
     if len(files) == 1:
         paths = files_with_prefix(paths[0], langs) or paths
+        if format is not None and len(paths) > 1:
+            raise InputError(
+                f"--format {format}: {files[0]} is the prefix of {' and '.join(paths)}, which are text files"
+            )
     inside = None if members is None else (members[0], members[1])
     shown = tuple(path.removeprefix(f"{temporary}/") for path in paths)
-    return RawCorpus(paths, langs, (columns[0], columns[1]), inside, shown=shown)
+    return RawCorpus(paths, langs, (columns[0], columns[1]), inside, shown=shown, format=format)
 
 
 def corpora_to_check(

@@ -25,6 +25,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.base.options import MAX_THREADS
+from rnnsmt.config.corpus_entry import Format
 from rnnsmt.config.languages import Language
 from rnnsmt.config.sections import (
     Escape,
@@ -37,6 +38,7 @@ from rnnsmt.config.sections import (
 )
 from rnnsmt.corpus.inputs import corpus_entry
 from rnnsmt.corpus.training_overlap import NEAR
+from rnnsmt.registries import CORPUS_FORMATS
 
 if TYPE_CHECKING:
     from rnnsmt.corpus.findings import CheckedCorpora
@@ -55,7 +57,9 @@ TargetLang = Annotated[
     Language, Field("target language, two-letter code (ISO 639-1) (default: from the names or content of the inputs)")
 ]
 
-BITEXT = "file with source and target text: zip archive, TMX or TSV, or the prefix of two text files"
+FORMATS = " or ".join(map(str.upper, CORPUS_FORMATS))
+
+BITEXT = f"file with source and target text: zip archive, {FORMATS}, or the prefix of two text files"
 
 Bitext = Annotated[InputFile, Field(BITEXT)]
 
@@ -174,6 +178,7 @@ def separate(
     target_lang: TargetLang | None = None,
     columns: Columns = (1, 2),
     members: Members | None = None,
+    format: Format | None = None,
     lines: Sequence[Positive] = (),
     without_lines: Sequence[Positive] = (),
 ) -> WrittenSides:
@@ -213,7 +218,7 @@ def separate(
 
     if lines and without_lines:
         raise InputError("--lines and --without-lines cannot be combined")
-    corpus = raw_corpus(_one_or_two(bitext), (source_lang, target_lang), columns, members)
+    corpus = raw_corpus(_one_or_two(bitext), (source_lang, target_lang), columns, members, format)
     corpus = replace(corpus, lines=lines, without_lines=without_lines)
     pairs = 0
     with atomic_binary(output_source) as source, atomic_binary(output_target) as target:
@@ -236,6 +241,7 @@ def prepare(
     target_lang: TargetLang | None = None,
     columns: Columns = (1, 2),
     members: Members | None = None,
+    format: Format | None = None,
     output_source: OutputFile | None = None,
     output_target: OutputFile | None = None,
     report: OptionalOutput = None,
@@ -325,7 +331,7 @@ def prepare(
     )
     with TextFiles() as files:
         paths = [str(bitext)] if bitext is not None else _paths_of(files, source, target)
-        corpus = raw_corpus(paths, (source_lang, target_lang), columns, members, files.directory)
+        corpus = raw_corpus(paths, (source_lang, target_lang), columns, members, format, files.directory)
         if in_memory:
             outputs = [str(files.directory / f"tokens {number}") for number in range(len(corpus.langs))]
         else:
@@ -349,6 +355,7 @@ def split(
     target_lang: TargetLang | None = None,
     columns: Columns = (1, 2),
     members: Members | None = None,
+    format: Format | None = None,
     dev: Positive = 2000,
     test: Positive = 2000,
     similarity: Annotated[float, Field(gt=0, le=1)] = NEAR,
@@ -403,7 +410,7 @@ def split(
     options = SplitOptions(dev, test, similarity, unique, seed)
     with TextFiles() as files:
         paths = _paths_of(files, source, target) if bitext is None else _one_or_two(bitext)
-        corpus = raw_corpus(paths, (source_lang, target_lang), columns, members, files.directory)
+        corpus = raw_corpus(paths, (source_lang, target_lang), columns, members, format, files.directory)
         for warning in sample_warnings(corpus):
             warn(warning)
         directory = files.directory / "parts" if output_dir is None else Path(output_dir)

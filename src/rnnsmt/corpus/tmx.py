@@ -7,7 +7,7 @@ attributes) is rejected, since these can expand a small file to any size.
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
 from xml.parsers import expat
@@ -17,6 +17,7 @@ from rnnsmt.base.opening import DAMAGED, damage
 from rnnsmt.base.progress import say
 from rnnsmt.base.reading import MAX_LINE_BYTES
 from rnnsmt.config.languages import TWO_LETTERS, language_pair
+from rnnsmt.corpus.corpus_format import CorpusFormat
 from rnnsmt.corpus.raw_text import Row
 
 CHUNK = 1 << 16
@@ -34,7 +35,31 @@ NATIVE_CODE = frozenset(["bpt", "ept", "ph", "it", "ut"])
 SHOWN = 5
 """Number of languages in a message."""
 
+_XML = re.compile(
+    rb"\A(?:\xef\xbb\xbf)?\s*+(?:<!--(?>.*?-->)\s*+)*+<(?:\?xml|!DOCTYPE|tmx)\b", re.IGNORECASE | re.DOTALL
+)
+"""Beginning of XML, possibly after comments."""
+
 _BREAKS = re.compile("[\t\n\r]+")
+
+
+class Tmx(CorpusFormat):
+    """Translation memories."""
+
+    suffixes = (".tmx",)
+
+    def recognises(self, start: bytes, name: str) -> bool:
+        """Return whether a file begins with XML."""
+        is_utf16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
+        return bool(_XML.match(start.decode("utf-16", "ignore").encode() if is_utf16 else start))
+
+    def rows(self, stream: BufferedReader, name: str, langs: Sequence[str], columns: Sequence[int]) -> Iterator[Row]:
+        """Yield the translation units with both languages."""
+        return TmxReader(name, langs).rows(stream)
+
+    def languages(self, stream: BufferedReader, name: str) -> tuple[str, str] | None:
+        """Return the languages of the first translation units, that of ``srclang`` first."""
+        return TmxReader(name, ("", "")).languages(stream)
 
 
 class TmxReader:
@@ -44,7 +69,7 @@ class TmxReader:
     variant in ``en-GB`` is ``en``.
     """
 
-    def __init__(self, name: str, langs: tuple[str, ...]) -> None:
+    def __init__(self, name: str, langs: Sequence[str]) -> None:
         self._name, self._langs = name, langs
         self._rows: list[Row] = []
         self._open: list[str] = []

@@ -155,7 +155,7 @@ def tune(
     located = for_moses(ini, directory)
     fingerprint = {
         "version of this stage": operations("moses")["tune"].version,
-        **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", MOSES_OPTIMIZERS[optimizer])},
+        **{name: sha256(moses.program(name)) for name in (MERT, MOSES, "extractor", MOSES_OPTIMIZERS[optimizer][0])},
         **_ini_fingerprint(located, work),
         "source": sha256(source),
         "reference": " ".join(map(sha256, references)),

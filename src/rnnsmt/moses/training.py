@@ -9,6 +9,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.reading import count_lines, read_byte_lines
 from rnnsmt.base.writing import atomic_path, scratch_directory, write_lines, write_plain
 from rnnsmt.moses.installation import TRAIN, Installation, run
+from rnnsmt.plan.derived import MOSES_SYMMETRIZATIONS
 from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE
 
 SIDES = ("f", "e")
@@ -16,9 +17,6 @@ SIDES = ("f", "e")
 
 TABLES = ("lex.e2f", "lex.f2e", PHRASE_TABLE, REORDERING_TABLE)
 """Files written by training."""
-
-ATOOLS = {"intersection": "intersect"}
-"""Heuristics whose name in atools differs from that in symal."""
 
 PROBLEMS = ("not found", "No space left", "write failed", "Killed", "cannot open", "No such file", "Out of memory")
 """Messages of a failed step of training; the script itself does not stop at such a failure."""
@@ -79,7 +77,14 @@ def align(
                 run([program, "-i", both, "-d", "-o", "-v", *options], log, work, stdout=path, threads=threads)
                 for path, options in directions
             ]
-            combine = ["-i", directions[0][0], "-j", directions[1][0], "-c", ATOOLS.get(heuristic, heuristic)]
+            combine = [
+                "-i",
+                directions[0][0],
+                "-j",
+                directions[1][0],
+                "-c",
+                MOSES_SYMMETRIZATIONS.get(heuristic, heuristic),
+            ]
             done.append(run([moses.program("atools"), *combine], log, work, stdout=links))
             seconds = sum(completed.seconds for completed in done)
         aligned = list(read_byte_lines(links))

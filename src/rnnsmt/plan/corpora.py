@@ -49,6 +49,7 @@ class Separated:
         columns, members: places of source and target in a file with both sides; None: the default.
         lines: numbers of the lines of a set that is held out of training text; empty: all lines.
         without_lines: numbers of the lines of training text that are held out.
+        format: format of a file with both sides; None: it is recognised.
     """
 
     paths: tuple[str, ...]
@@ -56,12 +57,14 @@ class Separated:
     members: tuple[str, str] | None = None
     lines: tuple[int, ...] = ()
     without_lines: tuple[int, ...] = ()
+    format: str | None = None
 
     def options(self) -> str:
         """Return the options of ``rnnsmt corpus separate`` that select sides and lines."""
         names = ("columns", "members", "lines", "without_lines")
         options = ((f"--{name.replace('_', '-')}", getattr(self, name)) for name in names)
-        return " ".join(f"{name} {shlex.join(map(str, values))}" for name, values in options if values)
+        chosen = [f"{name} {shlex.join(map(str, values))}" for name, values in options if values]
+        return " ".join([*chosen, *([f"--format {shlex.quote(self.format)}"] if self.format else [])])
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ def _corpus(entry: CorpusEntry, entries: Sequence[CorpusEntry], langs: Sequence[
             None if given.members is None else (given.members.source, given.members.target),
             lines,
             without_lines,
+            given.format if file is not None else None,
         )
         source, target = (f"{SEPARATED}/{entry.name}.{lang}.gz" for lang in langs)
     return Corpus(

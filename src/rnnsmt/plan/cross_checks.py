@@ -10,11 +10,19 @@ from rnnsmt.config.features import CSLM, named_features
 from rnnsmt.config.languages import code_mistake
 from rnnsmt.config.sections import Config, SystemEntry, Words
 from rnnsmt.plan.corpora import corpora_of, file_mistakes, is_in_domain
-from rnnsmt.plan.derived import MOSES_OPTIMIZERS, features_of, kept_whole, moses_searches, parts_of_moses
+from rnnsmt.plan.derived import (
+    MOSES_ALIGNERS,
+    MOSES_OPTIMIZERS,
+    MOSES_SYMMETRIZATIONS,
+    features_of,
+    kept_whole,
+    moses_searches,
+    parts_of_moses,
+)
 from rnnsmt.plan.messages import hint
 from rnnsmt.registries import FEATURES, SEARCH_FEATURES
 
-FILE_KEYS = ("source", "target", "file", "columns", "members", "reference", "download")
+FILE_KEYS = ("source", "target", "file", "format", "columns", "members", "reference", "download")
 """Keys of an entry of ``corpora`` that describe its files."""
 
 
@@ -54,8 +62,12 @@ def _check_engine(config: Config) -> Iterator[str]:
         yield "text.escape: Moses interprets | as the factor separator; set it to true"
     if "tuning" in parts and config.tuning.optimizer not in MOSES_OPTIMIZERS:
         yield f"tuning.optimizer: Moses has no {config.tuning.optimizer}; use {' or '.join(MOSES_OPTIMIZERS)}"
-    if "alignment" in parts and "hmm" in config.alignment.aligners:
-        yield "alignment.aligners: Moses has no aligner hmm; use model4 (MGIZA or GIZA++) or fast_align"
+    for name in config.alignment.aligners if "alignment" in parts else ():
+        if name not in MOSES_ALIGNERS:
+            yield f"alignment.aligners: Moses has no aligner {name}; use model4 (MGIZA or GIZA++) or fast_align"
+    if "alignment" in parts and config.alignment.symmetrization not in MOSES_SYMMETRIZATIONS:
+        names = ", ".join(MOSES_SYMMETRIZATIONS)
+        yield f"alignment.symmetrization: Moses has no {config.alignment.symmetrization}; use one of {names}"
     for feature in SEARCH_FEATURES:
         refused = [name for name in config.compare if feature in features_of(config, name)]
         if refused and moses_searches(config):
@@ -195,6 +207,8 @@ def _check_keys_of_role(where: str, entry: CorpusEntry) -> Iterator[str]:
         yield f"{where}: keep is allowed for training text only; remove it from a corpus of role {role}"
     if role not in ("dev", "test") and entry.reference is not None:
         yield f"{where}: reference is allowed for roles dev and test only; remove it from a corpus of role {role}"
+    if entry.format is not None and entry.file is None and entry.held_out is None:
+        yield f"{where}: format requires the key file, with a file with both sides"
     if entry.download and entry.download.reference and entry.reference is None:
         yield f"{where}: download.reference requires the key reference with the file name"
 
@@ -209,6 +223,8 @@ def _check_both_sides(where: str, entry: CorpusEntry) -> Iterator[str]:
         yield f"{where}: download.{sides[0]} requires {sides[0]}; with file, use download: {{file: ...}}"
     if entry.columns is not None and entry.columns[0] == entry.columns[1]:
         yield f"{where}: columns: source and target are the same column"
+    if entry.format is not None and entry.members is not None:
+        yield f"{where}: format and members cannot be combined; members are text files; remove one of them"
 
 
 def _check_selection(config: Config) -> Iterator[str]:

@@ -6,8 +6,20 @@ from rnnsmt.plan.corpora import DEMO_DIRECTORY, corpora_of, files_of
 PARTS = ("alignment", "training", "tuning", "decoding")
 """Parts of the pipeline that ``engine`` can assign to Moses."""
 
-MOSES_OPTIMIZERS = {"mert": "mert", "mira": "kbmira"}
-"""Optimizers that Moses has, and its program of each."""
+MOSES_OPTIMIZERS = {"mert": ("mert", "MERT"), "mira": ("kbmira", "batch MIRA")}
+"""Optimizers that Moses has: its program, and the title in the notes of the tables."""
+
+MOSES_ALIGNERS = ("model4", "fast_align")
+"""Aligners that Moses has: with MGIZA or GIZA++, and fast_align."""
+
+MOSES_SYMMETRIZATIONS = {
+    "grow-diag-final-and": "grow-diag-final-and",
+    "grow-diag-final": "grow-diag-final",
+    "grow-diag": "grow-diag",
+    "intersection": "intersect",
+    "union": "union",
+}
+"""Symmetrisations that Moses' symal and fast_align's atools have, and their names in atools."""
 
 
 def amount_kept(amount: Amount) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 
 from rnnsmt.config.features import CSLM, CSLM_ON_LISTS, RNN, has_network
 from rnnsmt.config.sections import Config, Cslm, Nnjm
-from rnnsmt.plan.derived import features_of, parts_of_moses
+from rnnsmt.plan.derived import MOSES_OPTIMIZERS, features_of, parts_of_moses
 from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE, RUN
-from rnnsmt.registries import COLUMNS, FEATURES, SEARCH_FEATURES
+from rnnsmt.registries import COLUMNS, FEATURES, OPTIMIZERS, SEARCH_FEATURES
 
 LIMITS = ("pop_limit", "stack")
 """Limits of the search that all systems and both decoders have."""
@@ -227,22 +227,22 @@ class Systems:
 
     def optimizer_options(self) -> str:
         """Return the options of ``tuning tune`` and ``tuning optimize`` that select the optimizer."""
-        mira = self.config.tuning.optimizer == "mira"
-        names = ["optimizer"] if mira else ["optimizer", "restarts"]
+        names = ["optimizer", *["restarts"] * OPTIMIZERS[self.config.tuning.optimizer].has_restarts]
         return settings_options({name: getattr(self.config.tuning, name) for name in names})
 
     def tuning_text(self) -> str:
         """Return a text on how the phrase-based systems are tuned, for the notes of the table."""
         tuning = self.config.tuning
-        name = {"mert": "MERT", "mert-averaged": "averaged MERT", "mira": "batch MIRA"}[tuning.optimizer]
         last = tuning.iterations
         assert last is not None, "see Tuning"
         if "tuning" in parts_of_moses(self.config):
-            return f"{name} of Moses (mert-moses.pl), at most {last} iterations, weights of the last one"
-        if tuning.optimizer == "mert":
-            return f"every phrase-based system on its own by MERT, as mert-moses.pl, at most {last} iterations"
+            _, title = MOSES_OPTIMIZERS[tuning.optimizer]
+            return f"{title} of Moses (mert-moses.pl), at most {last} iterations, weights of the last one"
+        optimizer = OPTIMIZERS[tuning.optimizer]
+        if not optimizer.averages:
+            return f"every phrase-based system on its own by {optimizer.title}, at most {last} iterations"
         averaged = f"mean weights of iterations {last // 2 + 1} to {last}" if last > 2 else "weights of the last one"
-        return f"every phrase-based system on its own by {name}, iterations: {last}, {averaged}"
+        return f"every phrase-based system on its own by {optimizer.title}, iterations: {last}, {averaged}"
 
     def smaller(self, system: str) -> list[str]:
         """Return the largest systems of the table whose features are a proper subset of those of a system."""

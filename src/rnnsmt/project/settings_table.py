@@ -3,7 +3,7 @@
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import is_dataclass
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import TypeAdapter
 
@@ -81,7 +81,7 @@ def _values(setting: Setting) -> str:
     for bound, words in (("ge", "from"), ("gt", "above"), ("le", "to"), ("lt", "below")):
         if getattr(field, bound) is not None:
             bounds.append(f"{words} {getattr(field, bound):g}")
-    kind = _kind(setting.annotation) + (" or null" if setting.optional else "")
+    kind = _kind(Annotated[setting.annotation, field]) + (" or null" if setting.optional else "")
     return " ".join([*([] if field.demo is None else ["auto or"]), kind, *bounds])
 
 

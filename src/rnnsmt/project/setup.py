@@ -241,7 +241,7 @@ def _with_columns_and_members(
     corpora: Sequence[CorpusFiles], columns: Sequence[int] | None, members: Sequence[Sequence[str]]
 ) -> list[CorpusFiles]:
     """Return corpora with the columns of TSV files, and each of ``members`` for the first archive that contains it."""
-    from rnnsmt.corpus.bitext_files import first_names, is_table, names_in_archive
+    from rnnsmt.corpus.bitext_files import first_names, has_columns, names_in_archive
 
     for option, values in (("--columns", columns), *(("--members", pair) for pair in members)):
         if values and values[0] == values[1]:
@@ -254,7 +254,7 @@ def _with_columns_and_members(
             path = Path(corpus.files[0])
             if not path.is_file():  # the check of the file reports it, unless it is a prefix
                 is_missing |= not any(path.parent.glob(f"{escape(path.name)}.*"))
-            elif columns and is_table(corpus.files[0]):
+            elif columns and has_columns(corpus.files[0]):
                 done[number], has_table = replace(corpus, columns=(columns[0], columns[1])), True
             elif inside := names_in_archive(corpus.files[0]):
                 names[number] = inside

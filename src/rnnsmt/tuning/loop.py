@@ -5,9 +5,9 @@ the result depends on the optimizer (``rnnsmt.tuning.optimizers``):
 
 * ``mert`` does as ``mert-moses.pl`` does: a run ends when an optimisation no longer changes the weights, or after the
   maximum number of iterations; the result is the weights of the last optimisation.
-* The others make a fixed number of iterations, and the result is the mean of the weights of their second half
-  (``averaged``). BLEU varies by tenths from iteration to iteration, as much as systems that are compared may differ;
-  the mean varies less with the seed (benchmarks/tuning.md).
+* ``mert-averaged`` and ``mira`` make a fixed number of iterations, and the result is the mean of the weights of their
+  second half (``averaged``). BLEU varies by tenths from iteration to iteration, as much as systems that are compared
+  may differ; the mean varies less with the seed (benchmarks/tuning.md).
 """
 
 import time
@@ -22,6 +22,7 @@ from rnnsmt.base.progress import say, warn
 from rnnsmt.base.resuming import Stop
 from rnnsmt.bleu.batch import BatchBleu, NumberedTexts
 from rnnsmt.bleu.multi_bleu import BleuScore, bleu_of
+from rnnsmt.registries import OPTIMIZERS
 from rnnsmt.tuning.checkpoint import TuningCheckpoint
 from rnnsmt.tuning.nbest_pool import (
     NbestPool,
@@ -32,7 +33,7 @@ from rnnsmt.tuning.nbest_pool import (
     pool_bleu,
     tunable_features,
 )
-from rnnsmt.tuning.optimizers import OPTIMIZERS, optimize_weights
+from rnnsmt.tuning.optimizers import optimize_weights
 from rnnsmt.tuning.options import LoopOptions
 
 SMALLEST_CHANGE = 1e-5

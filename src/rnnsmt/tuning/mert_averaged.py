@@ -61,7 +61,7 @@ def optimize(
     restarts: int,
     threads: int = 1,
 ) -> Weights:
-    """Return the mean weights of the better half of the local optima; see ``optimize_weights`` for the arguments."""
+    """Return the mean weights of the better half of the local optima; see ``Optimizer.optimize`` for the arguments."""
     climbs = local_optima(pool, start, active, seed, restarts, threads)
     return normalised(np.mean([c.weights for c in climbs[: (len(climbs) + 1) // 2]], axis=0))
 

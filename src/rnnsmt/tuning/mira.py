@@ -40,7 +40,7 @@ def optimize(
     restarts: int = 0,
     threads: int = 1,
 ) -> Weights:
-    """Run batch MIRA from ``start``; see ``optimize_weights`` for the arguments.
+    """Run batch MIRA from ``start``; see ``Optimizer.optimize`` for the arguments.
 
     Constant features keep their weights up to the scale, since no update changes them. ``restarts`` and ``threads``
     have no effect: MIRA has one start and one thread.

@@ -37,6 +37,7 @@ from rnnsmt.config.sections import (
     Tuning,
     default_iterations,
 )
+from rnnsmt.registries import OPTIMIZERS
 from rnnsmt.search.options import PopLimitOrIni, StackOrIni
 
 
@@ -172,7 +173,9 @@ def tune(
         source_file, reference_files = files.of("source", source), files.each_of("reference", reference)
         sources, references = read_references(source_file, reference_files)
         check_sentences(sources, source_file)
-        affecting: dict[str, object] = {"nbest": nbest, "optimizer": optimizer, "restarts": restarts}
+        affecting: dict[str, object] = {
+            "nbest": nbest, "optimizer": OPTIMIZERS.versioned(optimizer), "restarts": restarts
+        }  # fmt: skip
         limits: dict[str, object] = {"pop_limit": pop_limit, "stack": stack, "cslm_cells": cslm_cells}
         checkpoints = open_checkpoints(runs, source_file, reference_files, affecting | limits)
         bleu = BatchBleu(references)

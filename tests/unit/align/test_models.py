@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import digamma as scipy_digamma
 
-from rnnsmt.align import HMM_ITERATIONS, MODEL1_ITERATIONS, fast_align, model1, model4
+from rnnsmt.align import HMM_ITERATIONS, MODEL1_ITERATIONS, fast_align, hmm, model1, model4
 from rnnsmt.align import direction as direction_module
 from rnnsmt.align.bitext import Bitext, read_bitext
 from rnnsmt.align.direction import Direction
@@ -17,7 +17,7 @@ from rnnsmt.align.hmm import forward_backward, path_score, transitions, viterbi
 from rnnsmt.align.lexicon import FLOOR, build_lexicon, digamma, find, relative_frequencies
 from rnnsmt.align.model4 import Tables, distortion_row
 from rnnsmt.align.neighbours import MAX_FERTILITY, best_neighbour, neighbour_counts, neighbour_gains, null_score
-from rnnsmt.align.training import ALIGNERS, align, train
+from rnnsmt.align.training import align, train
 from rnnsmt.align.word_classes import word_classes
 from rnnsmt.base.kernels.numbers import ONE
 from rnnsmt.formats.pharaoh import Links, to_lists
@@ -214,7 +214,7 @@ def test_forward_backward_equals_enumeration(words, length):
 
 def test_every_hmm_iteration_raises_the_likelihood(tmp_path):
     bitext = bitext_of(tmp_path, *toy())
-    found = train(Direction(bitext.source, bitext.target), ALIGNERS["hmm"])["log_likelihoods"]
+    found = train(Direction(bitext.source, bitext.target), hmm.ALIGNER)["log_likelihoods"]
     assert len(found) == HMM_ITERATIONS + 1
     # the first iteration has another probability of NULL; lexical probabilities have seven digits
     assert np.all(np.diff(found[1:]) > -1e-6 * abs(found[-1]))
@@ -463,7 +463,7 @@ def test_estimates_by_hand():
 
 def test_every_pass_raises_the_probability_of_its_alignments(tmp_path):
     bitext = bitext_of(tmp_path, *toy())
-    found = train(Direction(bitext.source, bitext.target), ALIGNERS["model4"])["log_probabilities"]
+    found = train(Direction(bitext.source, bitext.target), model4.ALIGNER)["log_probabilities"]
     assert len(found) == len(model4.PASSES)
     assert found[1] < found[2] < found[3]
     assert found[4] < found[5]

@@ -2,7 +2,6 @@
 
 import lzma
 from bisect import bisect
-from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -11,12 +10,9 @@ from hypothesis import strategies as st
 import rnnsmt
 from rnnsmt.align.symmetrization import symmetrize_links
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import described
 from rnnsmt.cli import main
-from rnnsmt.config.sections import Symmetrization
 from rnnsmt.formats.pharaoh import from_lists, to_lists
-
-HEURISTICS = get_args(described(Symmetrization)[0])
+from rnnsmt.registries import SYMMETRIZATIONS
 
 Link = tuple[int, int]
 
@@ -120,7 +116,7 @@ def symal_twin(forward: list[Link], reverse: list[Link]) -> list[Link]:
 LINKS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=12, unique=True)
 
 
-@given(LINKS, LINKS, st.sampled_from(HEURISTICS))
+@given(LINKS, LINKS, st.sampled_from(list(SYMMETRIZATIONS)))
 def test_equals_the_twin(forward, reverse, heuristic):
     assert one(forward, reverse, heuristic) == twin(forward, reverse, heuristic)
 
@@ -212,3 +208,37 @@ def test_both_doors_write_the_same_bytes(tmp_path):
 def test_what_are_no_links(links):
     with pytest.raises(InputError, match=r"^forward.*must be a path,? or a list of links"):
         rnnsmt.align.symmetrize(links, [[(0, 0)]])
+
+
+@pytest.mark.parametrize("order", ["atools", "symal"])
+@pytest.mark.parametrize("name", SYMMETRIZATIONS)
+def test_of_all_symmetrisations(name, order):
+    """Links of one sentence pair, of several pairs and of none; equal directions are left as they are."""
+    for sentences in ([], [[]], [FORWARD], [FORWARD, [], REVERSE]):
+        links = from_lists(sentences)
+        assert to_lists(symmetrize_links(links, links, name, order)) == sentences
+    several = symmetrize_links(from_lists([FORWARD, [], REVERSE]), from_lists([REVERSE, [], FORWARD]), name, order)
+    assert (
+        to_lists(several)[0] == to_lists(symmetrize_links(from_lists([FORWARD]), from_lists([REVERSE]), name, order))[0]
+    )
+
+
+def test_the_documented_symmetrisation_of_another_package(other_package, documented, tmp_path):
+    other_package(SYMMETRIZATIONS, "undisputed", "undisputed", documented("A symmetrisation"))
+    lists = {"forward": [FORWARD, [(1, 1), (0, 0)]], "reverse": [REVERSE, [(0, 0)]]}
+    expected = [[(0, 0), (3, 3), (4, 4)], [(0, 0), (1, 1)]]
+    assert rnnsmt.align.symmetrize(**lists, heuristic="undisputed") == expected
+    for name, links in lists.items():
+        (tmp_path / name).write_text("".join(" ".join(f"{i}-{j}" for i, j in line) + "\n" for line in links))
+    names = ["--forward", str(tmp_path / "forward"), "--reverse", str(tmp_path / "reverse")]
+    assert main(["align", "symmetrize", *names, "--heuristic", "undisputed", "--output", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out").read_text() == "0-0 3-3 4-4\n0-0 1-1\n"
+    with pytest.raises(InputError, match=r"^heuristic 'undisputd': must be .*; did you mean undisputed\?"):
+        rnnsmt.align.symmetrize(**lists, heuristic="undisputd")
+
+
+def test_a_symmetrisation_that_loses_sentence_pairs(other_package):
+    code = "def lost(forward, reverse, order):\n    return type(forward)(forward.offsets[:1], *forward[1:])\n"
+    other_package(SYMMETRIZATIONS, "lost", "lost", code)
+    with pytest.raises(InputError, match=r"lost of other-lost 1\.2 returns the links of 0 of 1 sentence pairs"):
+        rnnsmt.align.symmetrize([FORWARD], [REVERSE], heuristic="lost")

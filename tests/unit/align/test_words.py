@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -15,12 +14,11 @@ import pytest
 import rnnsmt
 from rnnsmt.align import bitext, training
 from rnnsmt.align import direction as direction_module
+from rnnsmt.align.direction import Aligner
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 from rnnsmt.cli import main
-from rnnsmt.config.sections import Aligner
-
-ALIGNERS = get_args(Aligner)
+from rnnsmt.registries import ALIGNERS
 
 
 def options(directory, *more: str) -> list[str]:
@@ -57,10 +55,6 @@ def text(sentences: int) -> tuple[bytes, bytes]:
     return source.encode(), target.encode()
 
 
-def test_the_options_name_all_aligners():
-    assert tuple(training.ALIGNERS) == ALIGNERS
-
-
 @pytest.mark.parametrize("aligner", ALIGNERS)
 @pytest.mark.parametrize(("way", "more"), [("forward", []), ("reverse", ["--max-pairs", "700"])])
 def test_several_threads_share_several_blocks(tmp_path, monkeypatch, aligner, way, more):
@@ -86,7 +80,7 @@ def test_interrupted_in_any_iteration_and_resumed(tmp_path, monkeypatch, aligner
     right = (tmp_path / "out.gz").read_bytes()
     (tmp_path / "out.gz").unlink()
     state = ["--aligner", aligner, "--checkpoint-dir", str(tmp_path / "checkpoint"), "--save-every", "0"]
-    begin, iterate, iterations = training.ALIGNERS[aligner]
+    begin, iterate, iterations = ALIGNERS[aligner]
     savez = np.savez
 
     def savez_of_numpy_2_0(file, **arrays):  # it takes every keyword for the name of an array
@@ -98,7 +92,7 @@ def test_interrupted_in_any_iteration_and_resumed(tmp_path, monkeypatch, aligner
         raise KeyboardInterrupt
 
     monkeypatch.setattr(np, "savez", savez_of_numpy_2_0)
-    monkeypatch.setitem(training.ALIGNERS, aligner, training.Aligner(begin, one_iteration, iterations))
+    monkeypatch.setitem(ALIGNERS._loaded, aligner, Aligner(begin, one_iteration, iterations))
     for number in range(1, iterations):  # every process completes one iteration and is killed in the next one
         assert main(options(tmp_path, *state)) == 130
         with np.load(tmp_path / "checkpoint/parameters.npz") as saved:
@@ -107,6 +101,63 @@ def test_interrupted_in_any_iteration_and_resumed(tmp_path, monkeypatch, aligner
     assert main(options(tmp_path, *state)) == 0
     assert (tmp_path / "out.gz").read_bytes() == right
     assert not (tmp_path / "checkpoint/parameters.npz").exists()
+
+
+@pytest.mark.parametrize("aligner", ALIGNERS)
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_one_sentence_pair_and_pairs_with_an_empty_side(aligner, direction):
+    assert rnnsmt.align.words(["a"], ["x"], aligner=aligner, direction=direction) in ([[(0, 0)]], [[]])
+    sides = [["a b c", "", "a", "b"], ["x y", "z", "", "y"]]
+    links = rnnsmt.align.words(*sides, aligner=aligner, direction=direction)
+    assert len(links) == 4
+    assert links[1] == links[2] == []
+    for pair, source, target in zip(links, *sides, strict=True):
+        words = [i if direction == "reverse" else j for i, j in pair]
+        assert len(set(words)) == len(words), "at most one link of every generated word"
+        assert all(i < len(source.split()) and j < len(target.split()) for i, j in pair)
+
+
+def test_the_documented_aligner_of_another_package(tmp_path, monkeypatch, other_package, documented):
+    """Its version is in the fingerprint of the checkpoint; without it, checkpoints are those of version 1.0.0."""
+    source, target = ["a b c d", "", "a"], ["x y", "x", "x y z"]
+    with pytest.raises(
+        InputError, match="aligner 'diagonal': must be fast_align, hmm, model4, or the name of an aligner"
+    ):
+        rnnsmt.align.words(source, target, aligner="diagonal", direction="forward")
+    other_package(ALIGNERS, "diagonal", "ALIGNER", documented("An aligner"))
+    forward = rnnsmt.align.words(source, target, aligner="diagonal", direction="forward")
+    assert forward == [[(0, 0), (2, 1)], [], [(0, 0), (0, 1), (0, 2)]]
+    reverse = rnnsmt.align.words(source, target, aligner="diagonal", direction="reverse")
+    assert reverse == [[(0, 0), (1, 0), (2, 1), (3, 1)], [], [(0, 0)]]
+    seen = []
+
+    def kept(_self, path, fingerprint):
+        seen.append(fingerprint)
+        raise InputError("enough")
+
+    monkeypatch.setattr(CheckpointDirectory, "__init__", kept)
+    for aligner in ("diagonal", "model4"):
+        with pytest.raises(InputError, match="enough"):
+            rnnsmt.align.words(source, target, aligner=aligner, direction="forward", checkpoint_dir=tmp_path / "state")
+    assert [fingerprint["--aligner"] for fingerprint in seen] == ["diagonal of other-diagonal 1.2", "model4"]
+
+
+@pytest.mark.parametrize(
+    ("best", "says"),
+    [
+        ("np.zeros(2, np.int16)", "best must be an array of shape (3,) and type int16"),
+        ("np.zeros(3)", "best must be an array of shape (3,) and type int16"),
+        ("np.array([0, 5, -2], np.int16)", "2 of 3 elements of best are not a position"),
+    ],
+)
+def test_wrong_links_of_another_package(other_package, best, says):
+    code = (
+        "import numpy as np\nfrom rnnsmt.align.direction import Aligner\n"
+        f"ALIGNER = Aligner(lambda direction: {{'best': {best}}}, lambda *_: iter([None]), 1)\n"
+    )
+    other_package(ALIGNERS, "wrong", "ALIGNER", code)
+    with pytest.raises(InputError, match=re.escape(f"aligner wrong of other-wrong 1.2: {says}")):
+        rnnsmt.align.words(["a b"], ["x y z"], aligner="wrong", direction="forward")
 
 
 def test_the_log_has_a_line_for_every_iteration(tmp_path, capsys):
@@ -235,7 +286,7 @@ def test_messages_in_python_name_the_arguments():
     for arguments, message in (
         ({"source": [], "target": []}, "^source is empty"),
         ({"source": ["a", "b"]}, "^target ends after line 1, but source has more lines"),
-        ({"aligner": "giza"}, "^aligner 'giza': must be fast_align, hmm or model4"),
+        ({"aligner": "giza"}, "^aligner 'giza': must be fast_align, hmm, model4, or the name of an aligner of another"),
         ({"time_limit": 9.0}, "^time_limit requires checkpoint_dir"),
     ):
         with pytest.raises(InputError, match=message):

@@ -16,6 +16,7 @@ import pytest
 from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 from rnnsmt.corpus.bitext_files import RawCorpus
+from rnnsmt.registries import CORPUS_FORMATS
 
 PAIRS = [(f"The {n} boats are red.", f"Les {n} bateaux « sont » rouges.") for n in range(300)]
 ROWS = [(source.encode(), target.encode()) for source, target in PAIRS]
@@ -363,3 +364,97 @@ def test_refused_options(tmp_path: Path, capsys: pytest.CaptureFixture[str], opt
     assert main(["corpus", "prepare", *options, *outputs]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+FILES = {"tmx": tmx, "tsv": tsv}
+"""A function for every format of this package that returns the text of a file with pairs."""
+
+
+@pytest.mark.parametrize("name", CORPUS_FORMATS)
+@pytest.mark.parametrize("format", [None, "named"])
+def test_of_all_corpus_formats(tmp_path, name, format):
+    """Pairs come back from a file, a compressed file and a zip archive; one pair; no pair is empty or refused."""
+    settings = {"format": name if format else None}
+    path, text = tmp_path / f"c.{name}", FILES[name]()
+    contents = [text, gzip.compress(text.encode()), bz2.compress(text.encode()), lzma.compress(text.encode())]
+    contents.append(zipped({f"x/c.{name}": text, "README": "read", **JUNK}))
+    for content in contents:
+        if content is contents[-1]:
+            path = tmp_path / "c.zip"
+        assert rows(path, content, **settings) == ROWS
+    assert rows(tmp_path / f"one.{name}", FILES[name](PAIRS[:1]), **settings) == ROWS[:1]
+    try:
+        assert rows(tmp_path / f"none.{name}", FILES[name]([]), **settings) == []
+    except InputError as error:
+        assert f"none.{name}" in str(error)
+    with pytest.raises(InputError, match=r"cut.*damaged"):
+        rows(tmp_path / f"cut.{name}", gzip.compress(text.encode())[:-12], **settings)
+
+
+def test_the_documented_table_has_all_formats():
+    page = (Path(__file__).resolve().parents[3] / "docs/corpus.md").read_text(encoding="utf-8")
+    for name in CORPUS_FORMATS:
+        assert f"\n| {name.upper()}" in page
+
+
+def test_a_format_that_is_named_is_not_recognised(tmp_path):
+    """TMX that is named is no table, and an archive must contain one file of the format."""
+    with pytest.raises(InputError, match=r"line 1: not well-formed XML"):
+        rows(tmp_path / "a", tsv(), format="tmx")
+    archive = zipped({"a.tsv": tsv(), "b.tmx": tmx()})
+    assert rows(tmp_path / "a.zip", archive, format="tmx") == rows(tmp_path / "a.zip", archive, format="tsv") == ROWS
+    with pytest.raises(InputError, match=r"contains 0 files of the format tmx; available: a\.tsv"):
+        rows(tmp_path / "a.zip", zipped({"a.tsv": tsv()}), format="tmx")
+
+
+def separate(directory: Path, bitext: Path, *options: str) -> int:
+    words = ["corpus", "separate", "--bitext", str(bitext), *options]
+    return main([*words, "--output-source", str(directory / "o.en"), "--output-target", str(directory / "o.fr")])
+
+
+def test_the_documented_format_of_another_package(tmp_path, capsys, other_package, documented):
+    lines = [json.dumps({"en": source, "fr": target.replace(" ", "\n", 1)}) for source, target in PAIRS]
+    text = "\n".join([*lines, ""])
+    plain, archive = tmp_path / "a.jsonl", tmp_path / "a.zip"
+    plain.write_bytes(gzip.compress(text.encode()))
+    archive.write_bytes(zipped({"x.jsonl": text, "README": "read"}))
+    with pytest.raises(SystemExit):
+        separate(tmp_path, plain, "--format", "jsonl")
+    assert "--format: jsonl: must be tmx, tsv, or the name of a corpus format" in capsys.readouterr().err
+    other_package(CORPUS_FORMATS, "jsonl", "JsonLines", documented("A corpus format"))
+    for path in (plain, archive):  # the languages are those of the file
+        assert separate(tmp_path, path, "--format", "jsonl") == 0
+        assert (tmp_path / "o.en").read_text() == side(0)
+        assert (tmp_path / "o.fr").read_text() == side(1), "a line break in a segment is a space"
+    assert separate(tmp_path, plain, "--source-lang", "fr", "--target-lang", "en", "--format", "jsonl") == 0
+    assert (tmp_path / "o.en").read_text() == side(1), "the source"
+    (tmp_path / "o.en").unlink()
+    capsys.readouterr()
+    languages = ["--source-lang", "en", "--target-lang", "fr"]
+    assert separate(tmp_path, plain, *languages) == 2, "it is used only if it is named"
+    assert separate(tmp_path, plain, *languages, "--format", "jsonl", "--members", "a", "b") == 2
+    assert "--format is that of one file" in capsys.readouterr().err
+    for content, says in (
+        (text[:-20], "damaged after line 299"),
+        (text + '{"en": "x"}\n', "damaged after line 300 (no 'fr')"),
+        (gzip.compress(text.encode())[:-12], "damaged after line"),
+        (text.encode() + b'{"en": "x", "fr": 3}\n', "jsonl of other-jsonl 1.2 yields ('x', 3) as row 301"),
+    ):
+        plain.write_bytes(content.encode() if isinstance(content, str) else content)
+        assert separate(tmp_path, plain, *languages, "--format", "jsonl") == 2
+        error = capsys.readouterr().err
+        assert says in error
+        assert "a.jsonl" in error
+        assert not (tmp_path / "o.en").exists()
+
+
+def test_a_format_whose_files_are_zip_archives(tmp_path, other_package):
+    code = (
+        "import zipfile\nfrom rnnsmt.corpus.corpus_format import CorpusFormat\n"
+        "class Pack(CorpusFormat):\n    suffixes = ('.pack',)\n"
+        "    def rows(self, stream, name, langs, columns):\n"
+        "        texts = [zipfile.ZipFile(stream).read(lang).splitlines() for lang in langs]\n"
+        "        yield from zip(*texts)\n"
+    )
+    other_package(CORPUS_FORMATS, "pack", "Pack", code)
+    assert rows(tmp_path / "a.pack", zipped({"en": side(0), "fr": side(1)}), format="pack") == ROWS

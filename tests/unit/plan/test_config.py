@@ -21,6 +21,7 @@ from rnnsmt.plan.validation import (
     recorded_config,
 )
 from rnnsmt.project.network_settings import setting_mistakes
+from rnnsmt.registries import CORPUS_FORMATS, SYMMETRIZATIONS
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -53,6 +54,35 @@ def test_the_experiment_of_the_paper_has_the_paper_s_conditions():
     assert paper["tuning"] | paper["search"] == {
         "optimizer": "mert", "nbest": 100, "restarts": 20, "pop_limit": 2000, "stack": 2000, "cslm_cells": 2000,
     }  # fmt: skip
+
+
+def test_a_symmetrisation_of_another_package(config, other_package, documented):
+    """It is a value like ours, but not one that Moses has."""
+    config["alignment"]["symmetrization"] = "undisputed"
+    assert "alignment.symmetrization: must be grow-diag-final-and, " in mistakes(config)[0]
+    other_package(SYMMETRIZATIONS, "undisputed", "undisputed", documented("A symmetrisation"))
+    assert mistakes(config) == []
+    config |= {"engine": {"alignment": "moses"}, "moses_home": "/moses"}
+    names = "grow-diag-final-and, grow-diag-final, grow-diag, intersection, union"
+    assert mistakes(config) == [f"alignment.symmetrization: Moses has no undisputed; use one of {names}"]
+
+
+def test_a_format_of_another_package(config, other_package, documented):
+    """The command that separates the sides gets its name."""
+    entry = config["corpora"][0]
+    for side in ("source", "target"):
+        del entry[side]
+    entry |= {"file": "pairs.jsonl", "format": "jsonl"}
+    assert mistakes(config)[0].startswith("corpora[0].format: must be tmx, tsv, or the name of a corpus format of ano")
+    other_package(CORPUS_FORMATS, "jsonl", "JsonLines", documented("A corpus format"))
+    checked = checked_config(config)
+    (corpus, *_) = corpora_of(checked.corpora, checked.languages, None)
+    assert corpus.separated.options() == "--format jsonl"
+    entry["members"] = {"source": "a", "target": "b"}
+    assert "format and members cannot be combined" in mistakes(config)[0]
+    del entry["members"], entry["file"]
+    entry |= {"source": "a", "target": "b"}
+    assert "format requires the key file" in mistakes(config)[0]
 
 
 @pytest.mark.parametrize("words", [348, "348", 0.5])

@@ -1,11 +1,16 @@
 """MERT as Moses' `mert` does it: every step against a slow implementation from its description."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+from rnnsmt.base.errors import InputError
 from rnnsmt.bleu.multi_bleu import bleu_of
+from rnnsmt.config.sections import default_iterations
+from rnnsmt.registries import OPTIMIZERS
 from rnnsmt.tuning import mert
 from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, active_features, candidate_batch, pool_bleu
 from rnnsmt.tuning.optimizers import optimize_weights
@@ -95,7 +100,7 @@ def test_the_result_is_the_best_optimum_of_all_starts():
     assert mert.best_optimum(pool, starts, active).value == max(one.value for one in optima)
 
 
-@pytest.mark.parametrize("name", ["mert", "mert-averaged", "mira"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_every_optimiser_improves_the_pool_and_keeps_constant_features(name):
     pool = random_pool(2, sentences=40)
     pool.features[1] = 4.0
@@ -106,6 +111,51 @@ def test_every_optimiser_improves_the_pool_and_keeps_constant_features(name):
     assert np.abs(found[0]).sum() == pytest.approx(1)
     assert pool_bleu(pool, found[0]) > pool_bleu(pool, start)
     assert found[0][1] > 0
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_optimizer_with_one_sentence_and_with_a_sentence_without_candidates(name):
+    rows, statistics = [np.array([[1.0], [2.0]])], [[1, 0, 0, 0, 4, 3, 2, 1, 4], [4, 3, 2, 1, 4, 3, 2, 1, 4]]
+    for more in ([], [np.empty((0, 1))]):
+        pool = NbestPool(1 + len(more), 1)
+        pool.add(candidate_batch(more + rows, np.array(statistics, np.int32)))
+        arguments = pool.flat(), np.array([0.5]), np.ones(1, bool), [1, 1], OptimizerOptions(name, restarts=2)
+        assert optimize_weights(*arguments).tolist() == [1.0], "the start selects the better candidate"
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_the_configuration_knows_an_optimizer_without_importing_it(name):
+    """A dry run and the help of a command take no second longer; the help names the number of iterations."""
+    code = (
+        f"import sys; from rnnsmt.config.sections import Tuning; print(Tuning(optimizer={name!r}).iterations); "
+        "sys.exit('numba' in sys.modules or 'numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == OPTIMIZERS[name].iterations
+    said = next(text for text in OPTIMIZERS.described().split("; ") if text.startswith(f"{name}: "))
+    assert said.endswith(f" {OPTIMIZERS[name].iterations} iterations")
+
+
+def test_the_documented_optimizer_of_another_package(other_package, documented):
+    other_package(OPTIMIZERS, "random-search", "RandomSearch", documented("An optimizer"))
+    pool, options = random_pool(2, sentences=40), OptimizerOptions("random-search", restarts=20)
+    start, active = np.array([0.3, 0.4, 0.3]), np.array([True, True, False])
+    found = optimize_weights(pool, start, active, [1, 1], options)
+    assert np.abs(found).sum() == pytest.approx(1)
+    assert pool_bleu(pool, found) >= pool_bleu(pool, start)
+    assert default_iterations("random-search") == 16
+
+
+@pytest.mark.parametrize("weights", ["[1.0, 2.0]", "start * float('nan')", "start * 0"])
+def test_wrong_weights_of_another_package(other_package, weights):
+    code = (
+        "from rnnsmt.tuning.optimizers import Optimizer\nclass Wrong(Optimizer):\n    title = 'x'\n"
+        f"    def optimize(self, pool, start, *_):\n        return {weights}\n"
+    )
+    other_package(OPTIMIZERS, "wrong", "Wrong", code)
+    arguments = random_pool(2), np.ones(3), np.ones(3, bool), [1], OptimizerOptions("wrong")
+    with pytest.raises(InputError, match=r"optimizer wrong of other-wrong 1\.2: the weights must be 3 finite numbers"):
+        optimize_weights(*arguments)
 
 
 def test_a_sentence_without_candidates_is_no_obstacle():

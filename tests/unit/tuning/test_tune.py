@@ -82,7 +82,7 @@ def test_python_and_the_command_give_the_same(model, tmp_path):
     )
     assert runs[0].bleu == history["dev_bleu"] and list(runs[0].weights.values()) == history["weights"]
     assert runs.figures["dev BLEU"] == (runs[0].bleu + runs[1].bleu) / 2
-    with pytest.raises(InputError, match=r"^optimizer 'pro': must be mert, mert-averaged or mira"):
+    with pytest.raises(InputError, match=r"^optimizer 'pro': must be mert, mert-averaged, mira, or the name of"):
         rnnsmt.tuning.tune(ini, source, reference, optimizer="pro")
     with pytest.raises(InputError, match=r"^reference 2 ends after line 1, but source has more lines"):
         rnnsmt.tuning.tune(ini, source, [reference, ["a"]])
