@@ -286,8 +286,11 @@ def test_networks_are_features(tmp_path: Path) -> None:
         "NNJM name=NNJM0 path=nnjm.safetensors unknown=class",
     )
     for options, lines in (
-        (["--nnjm", "nnjm.safetensors"], [nnjm]),
-        (["--nnjm", "nnjm.safetensors", "--cslm", "cslm.safetensors", "--cslm-unknown", "word"], [cslm, nnjm]),
+        (["--network", "nnjm=nnjm.safetensors"], [nnjm]),
+        (
+            ["--network", "cslm=cslm.safetensors", "--network", "nnjm=nnjm.safetensors", "--unknown", "cslm=word"],
+            [cslm, nnjm],
+        ),
     ):
         assert main([*words, *options]) == 0
         ini = MosesIni.read(tmp_path / "moses.ini")

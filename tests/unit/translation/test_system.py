@@ -39,6 +39,7 @@ from rnnsmt.translation.description import Description
 from rnnsmt.translation.lines import BLOCK, waiting_lines
 from rnnsmt.translation.system import System
 
+from ..phrase_store import compute_column, make_pairs, options_of
 from ..search.twin import SOURCE, TARGET, tiny_model
 
 RAW = ["A b c, d!", "", "c  c\tD b.", "&apos; a & b"]
@@ -290,22 +291,17 @@ def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system,
 
 def test_score_and_embed(system, tmp_path):
     pytest.importorskip("torch")
-    table = "".join(f"{a} {b} ||| {a.upper()} {b.upper()} ||| 1 1 1 1\n" for a in "abcdef" for b in "abcdef")
-    (tmp_path / "table").write_text(table)
-    (tmp_path / "s").write_text("a b c d e f\n")
-    (tmp_path / "t").write_text("A B C D E F\n")
-    texts = ["--source", f"{tmp_path}/s", "--target", f"{tmp_path}/t", "--output-dir", f"{tmp_path}/pairs"]
-    assert main(["rnn", "prepare", "--phrase-table", f"{tmp_path}/table", *texts]) == 0
+    table = [(f"{a} {b}", f"{a.upper()} {b.upper()}") for a in "abcdef" for b in "abcdef"]
+    make_pairs(tmp_path, table, "a b c d e f", "A B C D E F")
     files = [
         f"--output-model={tmp_path}/m.safetensors",
         f"--output-history={tmp_path}/h.json",
         f"--checkpoint-dir={tmp_path}/checkpoint",
     ]
     small = ["--preset", "demo", "--hidden", "8", "--embedding", "4", "--maxout", "4", "--updates", "3", "--batch", "8"]
-    assert main(["rnn", "train", "--pairs", f"{tmp_path}/pairs", *files, *small]) == 0
-    score = ["rnn", "score", "--pairs", f"{tmp_path}/pairs", "--model", f"{tmp_path}/m.safetensors"]
-    assert main([*score, "--output", f"{tmp_path}/scores.npy"]) == 0
-    vocabularies = [f"{tmp_path}/pairs/vocab.{side}.txt" for side in ("source", "target")]
+    assert main(["rnn", "train", *options_of(tmp_path), *files, *small]) == 0
+    assert compute_column("rnn", tmp_path, tmp_path / "scores.npy", "--model", f"{tmp_path}/m.safetensors") == 0
+    vocabularies = [f"{tmp_path}/vocabularies/vocab.{side}.txt" for side in ("source", "target")]
     assert main([*described(system), "--rnn", f"{tmp_path}/m.safetensors", "--vocabulary", *vocabularies]) == 0
     loaded = System(system)
     scores = np.load(tmp_path / "scores.npy")
