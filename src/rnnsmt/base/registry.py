@@ -44,7 +44,7 @@ class Registry(Generic[Thing]):
 
     def __contains__(self, name: object) -> bool:
         """Return whether there is a thing with this name, in this package or in another one."""
-        return name in self._own or (isinstance(name, str) and self._entry(name) is not None)
+        return name in self._own or any(entry.name == name for entry in self._entries())
 
     def check(self, name: str) -> None:
         """Check that there is a thing with this name; nothing is imported.
@@ -52,8 +52,8 @@ class Registry(Generic[Thing]):
         Raises:
             ValueError: there is none, or several packages have one; as a message such as ``must be a or b``.
         """
-        if name not in self:
-            others = sorted(entry.name for entry in self._entries())
+        if name not in self._own and self._entry(name) is None:
+            others = sorted({entry.name for entry in self._entries()})
             near = get_close_matches(name, [*self._own, *others], 1)
             named = f"; did you mean {near[0]}?" if near else ""
             raise ValueError(
@@ -151,7 +151,9 @@ class Registries(Generic[Thing]):
 
     def check(self, name: str) -> None:
         """Check a name, as ``Registry``."""
-        if name not in self:
+        if name in self:
+            next(part for part in self._parts if name in part).check(name)
+        else:
             near = get_close_matches(name, list(self), 1)
             named = f"; did you mean {near[0]}?" if near else ""
             raise ValueError(

@@ -32,7 +32,7 @@ import rnnsmt
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import sha256
 from rnnsmt.cli import main
-from rnnsmt.formats.ini import NEURAL_MODELS
+from rnnsmt.registries import SEARCH_FEATURES
 from rnnsmt.translation import archives
 from rnnsmt.translation.archives import CACHE, system_directory
 from rnnsmt.translation.description import Description
@@ -275,7 +275,7 @@ def test_a_packed_system_is_the_same_elsewhere(system, tmp_path):
 def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system, tmp_path):
     """Networks, which are all called model.safetensors in a run, have different names in an archive."""
     text = (system / "moses.ini").read_text()
-    for kind in NEURAL_MODELS:
+    for kind in map(str.upper, SEARCH_FEATURES):
         (tmp_path / kind).mkdir()
         save_file({kind: torch.zeros(1)}, tmp_path / kind / "model.safetensors")
         text = text.replace("[feature]\n", f"[feature]\n{kind} name={kind}0 path=../{kind}/model.safetensors\n")
@@ -284,7 +284,7 @@ def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system,
     assert main(["pack", "--system", str(system), "--output", str(tmp_path / "a.tar")]) == 0
     with tarfile.open(tmp_path / "a.tar") as packed:
         packed.extractall(tmp_path, filter="data")
-    for kind in NEURAL_MODELS:
+    for kind in map(str.upper, SEARCH_FEATURES):
         assert list(load_file(tmp_path / "a" / f"{kind.lower()}.safetensors")) == [kind]
         assert f"path={kind.lower()}.safetensors" in (tmp_path / "a/moses.ini").read_text()
 
