@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rnnsmt.base.registry import Registry
+from rnnsmt.base.registry import Registry, _entry_points
 from rnnsmt.registries import COLUMNS, METRICS, SEARCH_FEATURES
 
 REGISTRIES: tuple[Registry, ...] = (COLUMNS, METRICS, SEARCH_FEATURES)
@@ -36,5 +36,6 @@ def install(
     if str(directory) not in sys.path:
         patch.syspath_prepend(directory)
     patch.delitem(sys.modules, name.replace("-", "_"), raising=False)
+    _entry_points.cache_clear()
     for registry in REGISTRIES:
         patch.setattr(registry, "_loaded", dict(registry._loaded))
