@@ -19,6 +19,7 @@ from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
 from rnnsmt.rnn.training import RnnTask
 
 from .fake_cuda import Device
+from .phrase_store import make_pairs
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -27,7 +28,7 @@ SMALL_RNN = {"embedding": 8, "hidden": 16, "maxout": 8, "deviation": 0.1, "preci
 SMALL_CSLM = {"projection": 8, "hidden_1": 16, "hidden_2": 12, "spread": 0.3, "precision": "float32"}
 
 
-def make_pairs(directory: Path, length: int, number: int = 400) -> Pairs:
+def pairs_of_length(directory: Path, length: int, number: int = 400) -> Pairs:
     """Create pairs of phrases of equal length (number of ids including EOS)."""
     rng = np.random.default_rng(1)
     return pairs_of(directory, sorted({" ".join(rng.choice(WORDS, length - 1)) for _ in range(number)}))
@@ -35,14 +36,8 @@ def make_pairs(directory: Path, length: int, number: int = 400) -> Pairs:
 
 def pairs_of(directory: Path, phrases: list[str]) -> Pairs:
     """Create pairs of a phrase and the phrase in capital letters."""
-    lines = [f"{phrase} ||| {phrase.upper()} ||| 1 1 1 1\n" for phrase in phrases]
-    (directory / "table").write_text("".join(lines))
-    (directory / "source").write_text(" ".join(WORDS) + "\n")
-    (directory / "target").write_text(" ".join(WORDS).upper() + "\n")
-    command = ["rnn", "prepare", "--phrase-table", directory / "table", "--source", directory / "source"]
-    command += ["--target", directory / "target", "--output-dir", directory / "pairs"]
-    assert main([str(part) for part in command]) == 0
-    return Pairs.open(directory / "pairs")
+    words = " ".join(WORDS)
+    return make_pairs(directory, [(phrase, phrase.upper()) for phrase in phrases], words, words.upper())
 
 
 def make_text(directory: Path, lines: int = 500) -> Text:

@@ -20,6 +20,8 @@ from rnnsmt.networks.training import Training
 from rnnsmt.nnjm import JointSettings
 from rnnsmt.rnn import RnnSettings
 
+from .phrase_store import STORE, VOCABULARIES, make_pairs
+
 OUTPUTS = ("model.safetensors", "history.json", "checkpoint")
 
 
@@ -37,10 +39,12 @@ def test_from_sentences_to_a_tuned_system(tmp_path):
     assert alignment[0] == [(0, 0), (1, 1)]
     table, reordering = tables_of(english, french, tmp_path)
     lm = rnnsmt.lm.estimate(french, tmp_path / "lm.arpa.gz", order=2).path
-    pairs = rnnsmt.rnn.prepare(table, english, french, tmp_path / "pairs").path
+    vocabularies = rnnsmt.rnn.prepare(english, french, tmp_path / "vocabularies").path
     outputs = [tmp_path / name for name in OUTPUTS]
-    network = rnnsmt.rnn.train(pairs, *outputs, settings=RnnSettings.preset("demo", updates=3, hidden=8)).path
-    scores = rnnsmt.rnn.score(pairs, network, tmp_path / "scores.npy")
+    inputs = tmp_path / STORE, vocabularies
+    network = rnnsmt.rnn.train(*inputs, *outputs, settings=RnnSettings.preset("demo", updates=3, hidden=8)).path
+    column = {"name": "rnn", "vocabularies": vocabularies, "model": network}
+    scores = rnnsmt.phrases.column(tmp_path / STORE, tmp_path / "scores.npy", **column)
     assert len(scores.values) == 8 and max(scores.values) < 0
     augmented = rnnsmt.phrases.augment([[tmp_path / "scores.npy"]], tmp_path / "augmented.gz", phrase_table=table).path
     files = {"phrase_table": augmented, "reordering_table": reordering, "lm": lm, "lm_order": 2, "num_features": 5}
@@ -73,8 +77,8 @@ def test_mistakes_are_input_errors(tmp_path):
         bleu(["a\nb"], ["a b"])
     with pytest.raises(InputError, match="fast_align"):
         rnnsmt.align.words(["a"], ["b"], direction="forward", aligner="giza")
-    with pytest.raises(InputError, match="cslm_unknown 'unk': must be class or word"):
-        rnnsmt.moses.write_ini(tmp_path / "moses.ini", cslm_unknown="unk")
+    with pytest.raises(InputError, match="unknown: cslm: must be class or word"):
+        rnnsmt.moses.write_ini(tmp_path / "moses.ini", network={"cslm": "m"}, unknown={"cslm": "unk"})
 
 
 def test_texts_are_any_iterable_of_strings():
@@ -121,14 +125,17 @@ def test_messages_name_the_arguments():
             lambda path: rnnsmt.phrases.extract(["a"], ["b"], ["0-0"], path / "x"),
             "alignment: must be a path, or a list",
         ),
-        (lambda path: rnnsmt.rnn.train(path, *OUTPUTS, device="gpu"), "device 'gpu': must be auto, cpu or cuda"),
-        (lambda path: rnnsmt.rnn.train(path, *OUTPUTS, seed=-1), "seed -1: must be at least 0"),
-        (lambda path: rnnsmt.rnn.train(path, *OUTPUTS, settings="demo"), "settings 'demo': must be RnnSettings"),
+        (lambda path: rnnsmt.rnn.train(path, path, *OUTPUTS, device="gpu"), "device 'gpu': must be auto, cpu or cuda"),
+        (lambda path: rnnsmt.rnn.train(path, path, *OUTPUTS, seed=-1), "seed -1: must be at least 0"),
+        (lambda path: rnnsmt.rnn.train(path, path, *OUTPUTS, settings="demo"), "settings 'demo': must be RnnSettings"),
         (
-            lambda path: rnnsmt.rnn.prepare("table", ["a"], ["b"], path, vocab_size=2),
+            lambda path: rnnsmt.rnn.prepare(["a"], ["b"], path, vocab_size=2),
             "vocab_size 2: must be at least 3",
         ),
-        (lambda path: rnnsmt.rnn.score(path, path, shard=(3, 2)), r"shard \(3, 2\): must be K/N with K from 1 to N"),
+        (
+            lambda path: rnnsmt.phrases.column(path, name="wp", shard=(3, 2)),
+            r"shard \(3, 2\): must be K/N with K from 1 to N",
+        ),
         (lambda path: rnnsmt.cslm.prepare(["a b"], path), "specify vocab_size or vocabulary, one of them"),
         (
             lambda path: rnnsmt.nnjm.prepare(["a"], ["b"], ["0-0"], path, vocab_size=9),
@@ -147,7 +154,7 @@ def tables_of(source: list[str], target: list[str], directory: Path) -> tuple[Pa
     """Write phrase table and reordering table of pairs of two words, which are aligned monotonically."""
     text = source, target, [[(0, 0), (1, 1)]] * len(source)
     lexical = rnnsmt.phrases.lexical(*text, directory / "lex.e2f", directory / "lex.f2e")
-    pairs = rnnsmt.phrases.extract(*text, directory / "pairs.parquet").path
+    pairs = rnnsmt.phrases.extract(*text, directory / "pairs.parquet", directory / STORE).path
     table = rnnsmt.phrases.score(pairs, lexical.e2f, lexical.f2e, directory / "table.gz", smoothing="none").path
     return table, rnnsmt.phrases.reordering(pairs, directory / "reordering.gz").path
 
@@ -167,8 +174,8 @@ def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
         ["the house", "the sea", "a house", "a sea"] * 5,
         ["la maison", "la mer", "une maison", "une mer"] * 5,
     )
-    table, _ = tables_of(source, target, tmp_path)
-    arguments = [rnnsmt.rnn.prepare(table, source, target, tmp_path / "pairs").path, *map(tmp_path.joinpath, OUTPUTS)]
+    make_pairs(tmp_path, zip(source, target, strict=True), "\n".join(source), "\n".join(target))
+    arguments = [tmp_path / name for name in (STORE, VOCABULARIES, *OUTPUTS)]
     settings = RnnSettings.preset("demo", updates=4, hidden=8)
     step, resumed = Training.step, []
 
@@ -192,8 +199,8 @@ def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
 
 def test_trains_outside_of_the_main_thread(tmp_path):
     source, target = ["the house", "the sea"] * 9, ["la maison", "la mer"] * 9
-    table, _ = tables_of(source, target, tmp_path)
-    arguments = [rnnsmt.rnn.prepare(table, source, target, tmp_path / "pairs").path, *map(tmp_path.joinpath, OUTPUTS)]
+    make_pairs(tmp_path, zip(source, target, strict=True), "\n".join(source), "\n".join(target))
+    arguments = [tmp_path / name for name in (STORE, VOCABULARIES, *OUTPUTS)]
     settings = RnnSettings.preset("demo", updates=1, hidden=8)
     with ThreadPoolExecutor(1) as threads:
         call = threads.submit(rnnsmt.rnn.train, *arguments, settings=settings)
@@ -213,8 +220,8 @@ def test_networks_of_the_search(tmp_path):
     examples = rnnsmt.nnjm.prepare(source, target, links, tmp_path / "nnjm", vocab_size=10).path
     outputs = [examples / name for name in OUTPUTS]
     nnjm = rnnsmt.nnjm.train(examples, *outputs, settings=JointSettings.preset("demo", **small)).path
-    files = {"phrase_table": table, "reordering_table": reordering, "lm": lm, "lm_order": 2, "cslm": cslm, "nnjm": nnjm}
-    ini = rnnsmt.moses.write_ini(tmp_path / "moses.ini", **files).path
+    files = {"phrase_table": table, "reordering_table": reordering, "lm": lm, "lm_order": 2}
+    ini = rnnsmt.moses.write_ini(tmp_path / "moses.ini", **files, network={"cslm": cslm, "nnjm": nnjm}).path
     assert "CSLM name=CSLM0 " in ini.read_text() and "NNJM name=NNJM0 " in ini.read_text()
     assert len(rnnsmt.search.decode(ini, ["the house", "a sea"])) == 2
 
@@ -259,7 +266,8 @@ def test_types_for_the_callers_checker(tmp_path):
         'import rnnsmt\ntext: str = rnnsmt.load("dir").translate("a")\n'
         'links: object = rnnsmt.align.words(iter(["a"]), ["b"], direction="forward")[0]\n'
         'settings = rnnsmt.rnn.RnnSettings.preset("demo", epochs=2)\n'
-        'path: object = rnnsmt.rnn.train("pairs", "model", "history", "checkpoint", settings=settings).path\n'
+        'outputs = "model", "history", "checkpoint"\n'
+        'path: object = rnnsmt.rnn.train("pairs", "vocabularies", *outputs, settings=settings).path\n'
         'order: object = rnnsmt.lm.estimate(iter(["a"]), "lm", prune=[0, 1]).figures["lines"]\n'
     )
     source = Path(rnnsmt.__file__).parents[1]

@@ -47,7 +47,9 @@ STAGES = {
     "augment": "phrases augment --phrase-table pt --column sc.npy --output O1",
     "lm": "lm estimate --input tok.fr --order 2 --estimator builtin --output O1",
     "perplexity": "lm perplexity --lm lm.arpa --input dev.fr --output O1",
-    "pairs": "rnn prepare --phrase-table pt --source tok.en --target tok.fr --vocab-size 30 --output-dir OD",
+    "pairs": "phrases import-table --phrase-table pt --output O1",
+    "vocabularies": "rnn prepare --source tok.en --target tok.fr --vocab-size 30 --output-dir OD",
+    "column": "phrases column --name wp --pairs pairs.safetensors --vocabularies vocabularies --output O1",
     "decode": "search decode --ini moses.ini --input dev.en --output O1 --nbest 3 --nbest-file O2 --report O3",
     "mert": "tuning tune --ini moses.ini --source dev.en --reference dev.fr --output-ini O1 --output-history O2 "
     "--checkpoint-dir OD --seed 1 --nbest 5 --restarts 1 --iterations 1 --pop-limit 20",
@@ -80,7 +82,8 @@ def valid_files() -> None:
         STAGES["words"].replace("forward", "reverse").replace("O1", "rev"),
         STAGES["symmetrize"].replace("O1", "al"),
         STAGES["lexical"].replace("O1", "lex.e2f").replace("O2", "lex.f2e"),
-        STAGES["extract"].replace("O1", "ex.parquet"),
+        STAGES["extract"].replace("O1", "ex.parquet --output-pairs pairs.safetensors"),
+        STAGES["vocabularies"].replace("OD", "vocabularies"),
         STAGES["table"].replace("O1", "pt"),
         STAGES["reordering"].replace("O1", "ro"),
         STAGES["lm"].replace("O1", "lm.arpa"),
@@ -152,7 +155,7 @@ READERS = [
     *(("curve", "dev.fr"), ("words", "tok.en"), ("check", "al"), ("symmetrize", "rev"), ("lexical", "al")),
     *(("extract", "tok.fr"), ("table", "lex.e2f"), ("filter", "dev.en"), ("filter", "pt"), ("filter", "ro")),
     *(("augment", "pt"), ("lm", "tok.fr"), ("perplexity", "lm.arpa"), ("perplexity", "dev.fr"), ("pairs", "pt")),
-    *(("pairs", "tok.fr"), ("decode", "pt"), ("decode", "ro"), ("decode", "lm.arpa"), ("decode", "dev.en")),
+    *(("vocabularies", "tok.fr"), ("decode", "pt"), ("decode", "ro"), ("decode", "lm.arpa"), ("decode", "dev.en")),
     *(("mert", "dev.fr"), ("mert", "lm.arpa"), ("bleu", "dev.fr"), ("overlap", "tok.en"), ("overlap", "dev.en")),
 ]
 """(stage, a text file that it reads)."""
@@ -284,9 +287,18 @@ DAMAGES: list[tuple[str, str, str, Damage, str]] = [
     ("endless", "perplexity", "lm.arpa", line(3, lambda row: b"x" * 10**6), "lm.arpa, line 3"),
     ("CR only", "perplexity", "lm.arpa", lambda d: d.replace(b"\n", b"\r"), "lm.arpa, line 1: \\data\\ expected"),
     ("not UTF-8", "pairs", "pt", line(3, lambda row: b"\xff" + row), "pt, line 3: not UTF-8"),
-    ("not UTF-8", "pairs", "tok.fr", line(4, lambda row: b"\xff" + row), "tok.fr, line 4: not UTF-8"),
+    ("not UTF-8", "vocabularies", "tok.fr", line(4, lambda row: b"\xff" + row), "tok.fr, line 4: not UTF-8"),
     ("half a line", "pairs", "pt", line(3, lambda row: row[:9]), "pt, line 3: 1 field(s) between |||"),
     ("empty", "pairs", "pt", lambda d: b"", "pt: the table is empty"),
+    ("empty", "column", "pairs.safetensors", lambda d: b"", "pairs.safetensors: is empty; create it with `rnnsmt phr"),
+    (
+        "cut",
+        "column",
+        "pairs.safetensors",
+        lambda d: d[:-1],
+        "pairs.safetensors: not a complete file of arrays; create",
+    ),
+    ("text", "column", "pairs.safetensors", lambda d: b"a ||| x ||| 1\n", "pairs.safetensors: not a complete file of"),
 ]
 
 
@@ -364,7 +376,10 @@ def test_a_link_stays_one(place: Path) -> None:
 
 @pytest.mark.parametrize(
     "stage",
-    ["prepare", "models", "select", "words", "lexical", "extract", "table", "filter", "lm", "pairs", "decode", "mert"],
+    [
+        *("prepare", "models", "select", "words", "lexical", "extract", "table", "filter", "lm", "pairs"),
+        *("vocabularies", "column", "decode", "mert"),
+    ],
 )
 def test_a_full_disk(place: Path, capsys: pytest.CaptureFixture[str], stage: str) -> None:
     """On a full disk, simulated by a limit on file sizes, the error names the output, and old outputs do not change."""
@@ -382,19 +397,18 @@ def test_a_full_disk(place: Path, capsys: pytest.CaptureFixture[str], stage: str
 
 @pytest.fixture(scope="module")
 def network(good: Path) -> Path:
-    """Create a directory with pairs, a network and the checkpoint of its training run."""
+    """Create a directory with a network and the checkpoint of its training run."""
     directory = good.parent / "network"
     with pytest.MonkeyPatch.context() as patch:
         shutil.copytree(good, directory)
         patch.chdir(directory)
-        assert main(STAGES["pairs"].replace("OD", "pairs").split()) == 0
         assert main(TRAIN.replace("O1", "m.safetensors").replace("O2", "m.json").split()) == 0
     return directory
 
 
 TRAIN = (
-    "rnn train --pairs pairs --preset demo --hidden 8 --embedding 4 --maxout 4 --updates 4 --held-out 5 --batch 4 "
-    "--output-model O1 --output-history O2 --checkpoint-dir checkpoint"
+    "rnn train --pairs pairs.safetensors --vocabularies vocabularies --preset demo --hidden 8 --embedding 4 --maxout 4 "
+    "--updates 4 --held-out 5 --batch 4 --output-model O1 --output-history O2 --checkpoint-dir checkpoint"
 )
 
 
@@ -421,7 +435,7 @@ def test_a_sentence_that_is_too_long_for_the_search(place: Path, capsys: pytest.
 def test_a_text_of_a_language_model_stays_where_it_cannot_be_replaced(
     trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = "cslm prepare --input tok.fr --vocabulary pairs/vocab.target.txt --output-dir ids"
+    command = "cslm prepare --input tok.fr --vocabulary vocabularies/vocab.target.txt --output-dir ids"
     assert main(command.split()) == 0
     capsys.readouterr()
     (trained / "tok.fr").write_bytes(b"f1\n\xff\n")

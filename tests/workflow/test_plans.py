@@ -23,10 +23,10 @@ from tests.workflow import test_slurm
 from tests.workflow.conftest import ROOT, Workflow
 
 BASELINE = {"align_words": 4, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
-RNN = {"rnn_prepare": 1, "rnn_train": 1, "rnn_score": 2, "augment": 1, "augmented_ini": 1}
+RNN = {"rnn_prepare": 1, "rnn_train": 1, "score_column": 2, "augment": 1, "augmented_ini": 1}
 CSLM = {"cslm_prepare": 1, "cslm_train": 1, "cslm_perplexity": 1}
 NNJM = {"nnjm_prepare": 1, "nnjm_train": 1}
-NETWORKS = RNN | CSLM | NNJM | {"shortlist": 1, "augment": 3, "augmented_ini": 8}
+NETWORKS = RNN | CSLM | NNJM | {"score_column": 3, "augment": 3, "augmented_ini": 8}
 """All systems of the table: tables with the columns rnn, wp, rnn and wp; each without and with the CSLM; the NNJM."""
 
 
@@ -64,7 +64,7 @@ def test_multi30k_raw(workflow, shared_dir):
     data = f"data_dir={shared_dir}/data/multi30k"
     jobs = workflow.plan(*options, data)
     texts = {"separate": 2, "prepare_bitext": 5, "train_truecaser": 2, "truecase": 7, "raw_reference": 4}
-    networks = dict.fromkeys(("rnn_train", "cslm_train", "cslm_perplexity"), 3) | {"rnn_score": 6}
+    networks = dict.fromkeys(("rnn_train", "cslm_train", "cslm_perplexity"), 3) | {"score_column": 7}
     systems = {"augment": 6, "augmented_ini": 9, "mert": 4, "decode": 4}
     assert jobs.items() >= (BASELINE | texts | networks | systems).items()
     assert_absent(jobs, "fetch", "nnjm_train")
@@ -390,8 +390,8 @@ SYSTEMS = {
     "nnjm": NNJM | {"augmented_ini": 1},
     "cslm_nnjm": CSLM | NNJM | {"augmented_ini": 1},
     "cslm_rnn_nnjm": RNN | CSLM | NNJM,
-    "baseline_wp": {"rnn_prepare": 1, "shortlist": 1, "augment": 1, "augmented_ini": 1},
-    "cslm_rnn_wp": RNN | CSLM | {"shortlist": 1},
+    "baseline_wp": {"rnn_prepare": 1, "score_column": 1, "augment": 1, "augmented_ini": 1},
+    "cslm_rnn_wp": RNN | CSLM | {"score_column": 3},
 }
 """What is computed for a system besides the baseline's model."""
 
@@ -413,7 +413,7 @@ def test_trainings(workflow):
     settings = ["networks={seeds: 2}", "tuning={runs: 4}", "systems={mine: {features: [rnn, wp]}}"]
     settings.append("rnn={settings: {hidden: 50}}")
     jobs = workflow.plan("--config", *settings, "compare=[baseline, mine, cslm]")
-    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["rnn_score"], jobs["augment"]) == (2, 2, 4, 2)
+    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["score_column"], jobs["augment"]) == (2, 2, 5, 2)
     assert (jobs["mert"], jobs["decode"], jobs["filter_tables"], jobs["augment_filtered"]) == (3, 3, 2, 4)
     assert jobs["augmented_ini"] == 4
     command = workflow.commands("mert", *settings, "compare=[baseline, mine]")
@@ -441,10 +441,10 @@ def test_the_joint_model(workflow):
     networks = [f"results/nnjm/network{n}/model.safetensors" for n in (1, 2)]
     assert all(f"--output-model {path} " in train for path in networks)
     inis = workflow.commands("augmented_ini", *settings, *systems)
-    assert all(f"--nnjm ../nnjm/network{n}/model.safetensors --nnjm-unknown class " in inis for n in (1, 2))
+    assert all(f"--network nnjm=../nnjm/network{n}/model.safetensors --unknown nnjm=class " in inis for n in (1, 2))
     assert (
-        "--cslm ../cslm/network1/model.safetensors --cslm-unknown class --nnjm ../nnjm/network1/model.safetensors "
-        in inis
+        "--network cslm=../cslm/network1/model.safetensors --unknown cslm=class "
+        "--network nnjm=../nnjm/network1/model.safetensors " in inis
     )
     mert = workflow.commands("mert", *settings, *systems).split("rnnsmt tuning tune ")[1:]
     assert sum("--cslm-cells 50" in command for command in mert) == 2
@@ -513,16 +513,18 @@ def test_incompatible_settings_are_reported_at_once(workflow):
 
 
 def test_parts_of_the_scoring(workflow):
-    jobs = workflow.plan("--set-scatter", "rnn_score=5")
-    assert (jobs["rnn_score"], jobs["augment"]) == (5, 3)
+    """The column of a network has as many jobs as shards, that of the word penalty has one."""
+    jobs = workflow.plan("--set-scatter", "column=5")
+    assert (jobs["score_column"], jobs["augment"]) == (6, 3)
 
 
 def test_the_parts_of_the_scoring_share_the_cores(workflow):
     plan = workflow.call("--dry-run", "--cores", "12", "--config", "rnn={device: cpu}").stdout
-    jobs = plan.split("\nrule rnn_score:\n")[1:]
-    assert len(jobs) == 2
-    assert all("threads: 6" in job.split("\nrule ")[0] for job in jobs)
-    assert all("device=cpu" in job.split("\nrule ")[0] for job in jobs)
+    jobs = [job.split("\nrule ")[0] for job in plan.split("\nrule score_column:\n")[1:]]
+    of_network, (other,) = ([job for job in jobs if ("column=rnn" in job) == which] for which in (True, False))
+    assert len(of_network) == 2
+    assert all("threads: 6" in job and "device=cpu" in job for job in of_network)
+    assert "threads: " not in other, "one, which is not printed"
 
 
 def test_one_gpu_job_at_a_time(workflow):
@@ -534,9 +536,9 @@ def test_one_gpu_job_at_a_time(workflow):
         assert re.search(rf'Provided resources: .*gpu=Resource\("gpu", {expected}\)', workflow.log())
     plan = workflow.call("--dry-run", "--config", "rnn={device: cuda}").stdout
     jobs = plan.split("\nrule ")
-    networks = [job for job in jobs if job.startswith(("rnn_train:", "rnn_score:", "cslm_train:", "nnjm_train:"))]
-    assert len(networks) == 5
-    assert all("gpu=1" in job for job in networks)
+    networks = [job for job in jobs if job.startswith(("rnn_train:", "score_column:", "cslm_train:", "nnjm_train:"))]
+    assert len(networks) == 6
+    assert [job for job in networks if "gpu=1" not in job] == [job for job in networks if "column=wp" in job]
     searches = [job for job in jobs if job.startswith(("mert:", "decode:"))]
     assert len(searches) == 18
     neural = ("system=cslm", "system=nnjm")
@@ -635,7 +637,7 @@ def test_own_corpora_have_larger_networks_than_the_demo_corpus(workflow):
     ):
         done = workflow.call("--dry-run", "--printshellcmds", *options)
         assert f"nnjm train --examples results/nnjm/examples --preset {preset} " in done.stdout
-        for command in (f"rnn train --pairs results/rnn/pairs --preset {preset} ", f"--vocab-size {words} "):
+        for command in (f"--vocabularies results/rnn/vocabularies --preset {preset} ", f"--vocab-size {words} "):
             assert command in done.stdout
         assert f"cslm train --text results/cslm/text --preset {preset} " in done.stdout
 

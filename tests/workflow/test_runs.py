@@ -307,18 +307,18 @@ def test_nothing_to_do_after_a_run(finished, small_config):
         (
             "phrases={max_length: 5}",
             {"extract": 1, "phrase_table": 1, "rnn_train": 2, "mert": 4},
-            ["align_words", "language_model"],
+            ["align_words", "language_model", "rnn_prepare"],
         ),
         (
             "rnn={settings: {epochs: 3}}",
             {
                 "rnn_train": 2,
-                "rnn_score": 4,
+                "score_column": 4,
                 "augment": 4,
                 "augment_filtered": 8,
                 "mert": 3,
             },
-            ["shortlist", "filter_tables", "seq2seq_train"],
+            ["extract", "filter_tables", "seq2seq_train"],
         ),
         (
             "seq2seq={settings: {epochs: 3}}",
@@ -377,7 +377,7 @@ def test_more_text_of_the_language_model_aligns_nothing_again(finished, small_co
     (tmp_path / "more.yaml").write_text(yaml.safe_dump({"corpora": corpora}))
     jobs = finished.plan("--configfile", str(small_config), str(tmp_path / "more.yaml"))
     assert jobs.items() >= {"prepare_mono": 1, "truecase": 1, "language_model": 1, "cslm_train": 2, "mert": 4}.items()
-    assert not {"train_truecaser", "align_words", "extract", "phrase_table", "rnn_train", "rnn_score"} & set(jobs)
+    assert not {"train_truecaser", "align_words", "extract", "phrase_table", "rnn_train", "score_column"} & set(jobs)
 
 
 def test_without_the_network_only_the_table_is_made_again(finished, small_config):
@@ -388,7 +388,7 @@ def test_without_the_network_only_the_table_is_made_again(finished, small_config
 def test_the_column_of_the_network(finished):
     """The fifth column is the network's score of every line; initial weights equal those of Moses."""
     scores = numpy.concatenate(
-        [numpy.load(finished.directory / f"results/rnn/network1/scores/{k}-of-2.npy") for k in (1, 2)]
+        [numpy.load(finished.directory / f"results/columns/rnn/network1/{k}-of-2.npy") for k in (1, 2)]
     )
     with gzip.open(
         finished.directory / "results/augmented/rnn/network1/phrase-table.gz", "rt", encoding="utf-8"
@@ -405,7 +405,7 @@ def test_the_column_of_the_network(finished):
 def test_the_column_of_the_word_penalty(finished):
     """The last column is e^n for n words outside the shortlist; its initial weight is 0."""
     results = finished.directory / "results"
-    known = {*(results / "rnn/pairs/vocab.target.txt").read_text().split("\n")[2:-2]}
+    known = {*(results / "rnn/vocabularies/vocab.target.txt").read_text().split("\n")[2:-2]}
     seen = set()
     with gzip.open(results / "augmented/rnn_wp/network1/phrase-table.gz", "rt", encoding="utf-8") as table:
         for line in table:

@@ -146,7 +146,8 @@ def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
     """A training run that is cancelled or reaches its time limit saves a checkpoint, is submitted again and resumes."""
     settings = SMALL["rnn"]["settings"] | {"updates": 10**7}
     config = write_config(on_slurm.directory, rnn={"settings": settings})
-    pairs = on_slurm.call("results/rnn/pairs/pairs.json", "--configfile", config, timeout=900)
+    inputs = "results/phrases/pairs.safetensors", "results/rnn/vocabularies/vocabularies.json"
+    pairs = on_slurm.call(*inputs, "--configfile", config, timeout=900)
     assert pairs.returncode == 0, pairs.stdout + pairs.stderr
     log = on_slurm.directory / "results/logs/rnn/train.1.log"
     with training(slurm, on_slurm, config, minutes=30) as jobs:
@@ -289,5 +290,5 @@ def test_jobs_outlive_the_process_that_submitted_them(slurm, tmp_path):
 
 def test_a_thousand_jobs_side_by_side(on_slurm):
     """A plan may have more shards than phrase pairs."""
-    plan = on_slurm.plan("--jobs", "1000", "--set-scatter", "rnn_score=500")
-    assert plan["rnn_score"] == 500
+    plan = on_slurm.plan("--jobs", "1000", "--set-scatter", "column=500")
+    assert plan["score_column"] == 501

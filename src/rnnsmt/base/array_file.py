@@ -61,14 +61,16 @@ class ArrayFile(Mapping[str, NDArray[Any]]):
                 raise ValueError
             header: dict[str, Any] = json.loads(self._map[8 : 8 + length])
             self.entries: dict[str, str] = header.pop("__metadata__", {})
+            if not all(isinstance(value, str) for value in self.entries.values()):
+                raise ValueError
             self._arrays = {name: self._array(8 + length, **described) for name, described in header.items()}
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise InputError(f"{path}: not a complete file of arrays; {remedy}") from None
 
     def _array(self, start: int, dtype: str, shape: list[int], data_offsets: list[int]) -> NDArray[Any]:
         kind, (length,) = np.dtype(_TYPES[dtype]), shape
         begin, end = data_offsets
-        if end - begin != length * kind.itemsize:
+        if not 0 <= begin <= end or end - begin != length * kind.itemsize:
             raise ValueError
         return np.frombuffer(self._map, kind, length, start + begin) if length else np.zeros(0, kind)
 

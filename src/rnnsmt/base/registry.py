@@ -48,7 +48,7 @@ class Registry(Generic[Thing]):
 
     def __contains__(self, name: object) -> bool:
         """Return whether there is a thing with this name, in this package or in another one."""
-        return name in self._own or (isinstance(name, str) and self._entry(name) is not None)
+        return name in self._own or any(entry.name == name for entry in self._entries())
 
     def described(self) -> str:
         """Return the names of the things of this package with their descriptions: ``a: this; b: that``."""
@@ -60,7 +60,7 @@ class Registry(Generic[Thing]):
         Raises:
             ValueError: there is none, or several packages have one; as a message such as ``must be a or b``.
         """
-        if name not in self:
+        if name not in self._own and self._entry(name) is None:
             raise ValueError(_no_such(self.kind, [*self._own, *self.others()], name))
 
     def __getitem__(self, name: str) -> Thing:
@@ -166,7 +166,9 @@ class Registries(Generic[Thing]):
 
     def check(self, name: str) -> None:
         """Check a name, as ``Registry``."""
-        if name not in self:
+        if name in self:
+            next(part for part in self._parts if name in part).check(name)
+        else:
             raise ValueError(
                 _no_such(self.kind, [*self, *(name for part in self._parts for name in part.others())], name)
             )

@@ -1,7 +1,7 @@
 """Features that systems add to the baseline, and the systems of the tables.
 
 A feature is a column of the phrase table (``rnnsmt.phrases.columns.ScoreColumn``) or a network that the search queries
-(``rnnsmt.search.neural.SearchFeature``). ``rnnsmt.registries.FEATURES`` lists them; directories, the ini of a system,
+(``rnnsmt.search.features.SearchFeature``). ``rnnsmt.registries.FEATURES`` lists them; directories, the ini of a system,
 labels, contrasts, comparisons, the report and the plan are derived from it.
 
 Further below: systems, their names in files, labels, and published results. Table 1 is that of Cho et al. (2014); Table
@@ -19,7 +19,7 @@ together, as in the paper; ``word`` divides it by the number of distinct words o
 
 
 class SystemFeature:
-    """What all features have. The name of a feature, in the registry, consists of lower-case letters.
+    """What all features have. The name of a feature, in the registry, consists of lower-case letters and digits.
 
     Attributes:
         label: name in tables and figures.

@@ -50,15 +50,10 @@ RESCORING = "Rescored"
 CSLM_UNKNOWN: tuple[str, ...] = get_args(UnknownScore)
 """Values of the option ``unknown`` of a neural feature, the default first."""
 
-NEURAL_MODELS: dict[str, str] = {name.upper(): name for name in SEARCH_FEATURES}
-"""Names of the neural features inside the search, by kind; Moses has none of them. Their lines in ``[feature]`` have
-a name, the path of the model file, and ``unknown``."""
-
 UNKNOWN_WORDS = "UnknownWordPenalty"
 """Kind of the only feature that is not tuned by default, as in Moses."""
 
 ONE_SCORE = (
-    *NEURAL_MODELS,
     RESCORING,
     UNKNOWN_WORDS,
     "WordPenalty",
@@ -114,6 +109,16 @@ class Feature:
     def is_lm(self) -> bool:
         """Return whether the feature is an n-gram language model."""
         return self.kind in LANGUAGE_MODELS
+
+    @property
+    def network(self) -> str | None:
+        """Return the name of a network in the search (``SEARCH_FEATURES``), None for another feature.
+
+        The kind of a network is its name in capital letters; Moses has no such features. Their lines in ``[feature]``
+        have a name, the path of the model file, and ``unknown``.
+        """
+        name = self.kind.lower()
+        return name if self.kind == name.upper() and name in SEARCH_FEATURES else None
 
     def line(self) -> str:
         """Return the line of the feature in the ``[feature]`` section."""
@@ -214,7 +219,8 @@ class MosesIni:
                     self.weights[feature.name] = [1.0]
                     continue
                 raise InputError(f"{self.place_of(feature)}: {feature.name} has no line in [weight]; add one")
-            if feature.kind not in KNOWN_FEATURES and "num-features" not in feature.options:
+            known = feature.kind in KNOWN_FEATURES or feature.network is not None
+            if not known and "num-features" not in feature.options:
                 continue  # the decoder rejects features of unknown kinds
             expected = feature_count(feature, str(self.path))
             count = len(self.weights[feature.name])
@@ -402,7 +408,7 @@ def _with_suffix(feature: Feature, path: Path) -> Path:
 
 def feature_count(feature: Feature, where: str) -> int:
     """Return the number of scalar scores of a feature function."""
-    if feature.kind in ONE_SCORE:
+    if feature.kind in ONE_SCORE or feature.network is not None:
         return 1
     default = {PHRASE_DICTIONARY: "4", "LexicalReordering": "6"}.get(feature.kind)
     text = feature.options.get("num-features", default)

@@ -13,7 +13,7 @@ from rnnsmt.base.opening import sha256
 from rnnsmt.base.reading import read_json, read_lines, words_of
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.base.writing import scratch_directory, write_json, write_lines, write_plain
-from rnnsmt.formats.ini import NEURAL_MODELS, RESCORING, Feature, MosesIni
+from rnnsmt.formats.ini import RESCORING, Feature, MosesIni
 from rnnsmt.formats.nbest import fields_of
 from rnnsmt.moses.installation import MERT, MOSES, Installation, run
 from rnnsmt.plan.derived import MOSES_OPTIMIZERS
@@ -52,7 +52,7 @@ def for_moses(ini: MosesIni, directory: Path | None) -> MosesIni:
                 f"{ini.path}: {feature.name} is a score of complete translations, which Moses does not support; use "
                 "the system whose n-best lists were rescored"
             )
-        if feature.kind in NEURAL_MODELS:
+        if feature.network is not None:
             raise InputError(
                 f"{ini.path}: {feature.name}: the Moses decoder does not support networks; decode with rnnsmt, or "
                 "rescore n-best lists of Moses with `cslm rescore`"

@@ -258,18 +258,24 @@ def column(
     begin, end = (len(PhrasePairs(pairs)) * part // shards for part in (number - 1, number))
     directory, network = (None if path is None else Path(path) for path in (vocabularies, model))
     blocks = COLUMNS[name].scores(ColumnInputs(Path(pairs), begin, end, directory, network, device, threads))
+
+    def check(scores: int) -> None:
+        if scores != end - begin:
+            raise InputError(f"--name {name}: computed {scores} scores for {end - begin} phrase pairs; correct it")
+
     if output is None:
         values = np.concatenate([np.zeros(0, np.float32), *(block.astype(np.float32) for block in blocks)])
+        check(len(values))
     else:
         with growing_array(output, np.float32) as out:
             for block in blocks:
                 out.append(block)
+            check(out.length)  # before the file gets its name
         values = np.load(output, mmap_mode="r")
-    if len(values) != end - begin:
-        raise InputError(f"--name {name}: computed {len(values)} scores for {end - begin} phrase pairs; correct it")
-    if not np.count_nonzero(values):
+    if len(values) and not np.count_nonzero(values):
         say(f"all scores of {COLUMNS[name].label} are 0, so that the feature has no effect")
-    return Column(values, {"pairs": len(values), "mean score": float(np.mean(values, dtype=np.float64))})
+    mean = float(values.sum(dtype=np.float64)) / max(len(values), 1)
+    return Column(values, {"pairs": len(values), "mean score": mean})
 
 
 @operation(version=4)

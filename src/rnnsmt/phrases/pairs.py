@@ -57,17 +57,36 @@ class PhrasePairs:
             InputError: the file is not one of phrase pairs, or its arrays do not agree with each other.
         """
         self.path = Path(path)
-        self._arrays = ArrayFile(path, REMEDY)
-        if self._arrays.entries.get("format") != FORMAT:
+        arrays = self._arrays = ArrayFile(path, REMEDY)
+        if arrays.entries.get("format") != FORMAT or "fingerprint" not in arrays.entries:
             raise InputError(f"{path}: not a file of phrase pairs of this version ({FORMAT}); {REMEDY}")
-        self.fingerprint = self._arrays.entries["fingerprint"]
-        self.words = tuple(_words(self._arrays[f"{side} vocabulary"]) for side in SIDES)
-        self.first: NDArray[np.int64] = self._arrays["first"]
+        self.fingerprint = arrays.entries["fingerprint"]
+        try:
+            self.words = tuple(_words(arrays[f"{side} vocabulary"]) for side in SIDES)
+            self.first: NDArray[np.int64] = arrays["first"]
+            self.sides = tuple(Phrases(arrays[f"{side} words"], arrays[f"{side} offsets"]) for side in SIDES)
+        except (KeyError, ValueError):
+            agree = False
+        else:
+            agree = self._agree()
+        if not agree:
+            raise InputError(f"{path}: the arrays of the phrase pairs do not agree with each other; {REMEDY}")
+
+    def _agree(self) -> bool:
+        """Return whether no run and no phrase is empty, and all ids are those of words; every array is read once."""
+        if not _ascend(self.first):
+            return False
         numbers = len(self.first) - 1, int(self.first[-1])
-        self.sides = tuple(Phrases(self._arrays[f"{side} words"], self._arrays[f"{side} offsets"]) for side in SIDES)
-        for side, phrases, number in zip(SIDES, self.sides, numbers, strict=True):
-            if len(phrases.offsets) != number + 1 or phrases.offsets[-1] != len(phrases.words):
-                raise InputError(f"{path}: the arrays of the {side} phrases do not agree with each other; {REMEDY}")
+        for phrases, words, number in zip(self.sides, self.words, numbers, strict=True):
+            ids, offsets = phrases
+            if not _ascend(offsets) or len(offsets) != number + 1 or offsets[-1] != len(ids) or ids.dtype.kind != "u":
+                return False
+            for begin in range(0, len(ids), BLOCK):
+                if ids[begin : begin + BLOCK].max() >= len(words):
+                    return False
+                self.release()
+        self.release()
+        return True
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -114,7 +133,20 @@ class Phrases(NamedTuple):
 
 
 def _words(text: NDArray[np.uint8]) -> list[str]:
+    """Return the words of a vocabulary.
+
+    Raises:
+        ValueError: it is not UTF-8.
+    """
     return text.tobytes().decode().split("\n")[:-1]
+
+
+def _ascend(bounds: NDArray[Any]) -> bool:
+    """Return whether offsets are int64 numbers from 0 on, each greater than the one before."""
+    if bounds.dtype != np.int64 or not len(bounds) or bounds[0] != 0:
+        return False
+    blocks = (bounds[begin : begin + BLOCK + 1] for begin in range(0, len(bounds) - 1, BLOCK))
+    return all(bool((block[1:] > block[:-1]).all()) for block in blocks)
 
 
 def _as_lists(words: Sequence[str], ids: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[list[str]]:

@@ -1,9 +1,11 @@
 """Checks of a configuration across its sections: settings that contradict each other, names, files."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.options import pruning_mistake
 from rnnsmt.config.corpus_entry import CorpusEntry
 from rnnsmt.config.features import CSLM, named_features
@@ -68,7 +70,8 @@ def _check_engine(config: Config) -> Iterator[str]:
     if "alignment" in parts and config.alignment.symmetrization not in MOSES_SYMMETRIZATIONS:
         names = ", ".join(MOSES_SYMMETRIZATIONS)
         yield f"alignment.symmetrization: Moses has no {config.alignment.symmetrization}; use one of {names}"
-    for feature in SEARCH_FEATURES:
+    used = (feature for name in config.compare for feature in features_of(config, name))
+    for feature in dict.fromkeys([*SEARCH_FEATURES, *(feature for feature in used if feature in SEARCH_FEATURES)]):
         refused = [name for name in config.compare if feature in features_of(config, name)]
         if refused and moses_searches(config):
             rescore = ", or rescore n-best lists of Moses (docs/moses.md)" if feature == CSLM else ""
@@ -96,6 +99,13 @@ def _check_features(name: str, added: list[str]) -> Iterator[str]:
     for feature in added:
         if feature not in FEATURES:
             yield f"systems.{name}: no feature {feature}; {hint(feature, list(FEATURES))}"
+            continue
+        if not re.fullmatch("[a-z][a-z0-9]*", feature):
+            yield f"systems.{name}: the name of the feature {feature} must consist of lower-case letters and digits"
+        try:
+            FEATURES[feature]
+        except InputError as error:
+            yield f"systems.{name}: {error}"
     features = set(added)
     named = named_features(name)
     if named is not None and set(named) != features:

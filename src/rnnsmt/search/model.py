@@ -18,7 +18,6 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.formats.ini import (
     DROP_UNKNOWN,
     LANGUAGE_MODELS,
-    NEURAL_MODELS,
     NO_LIMIT,
     PHRASE_DICTIONARY,
     RESCORING,
@@ -139,11 +138,7 @@ def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
     tables, lms = some(ini, (PHRASE_DICTIONARY,)), some(ini, LANGUAGE_MODELS)
     reordering = single(ini, "LexicalReordering")
     scored = [*tables, reordering] if reordering is not None else tables
-    links = any(
-        SEARCH_FEATURES[NEURAL_MODELS[feature.kind]].needs_links
-        for feature in ini.features
-        if feature.kind in NEURAL_MODELS
-    )
+    links = any(SEARCH_FEATURES[feature.network].needs_links for feature in ini.features if feature.network is not None)
     texts = [
         ModelText(
             feature.kind,
@@ -222,16 +217,18 @@ def load_model(
         longest=min(tables.phrases.longest_source, MAX_SOURCE_PHRASE),
         drop_unknown=ini.is_on(DROP_UNKNOWN),
         neural=[
-            SEARCH_FEATURES[NEURAL_MODELS[feature.kind]].load(feature.name, path, ini.unknown_score(feature), options)
+            SEARCH_FEATURES[feature.network].load(feature.name, path, ini.unknown_score(feature), options)
             for feature, path in networks
+            if feature.network is not None
         ],
     )
 
 
 def _networks(ini: MosesIni, directory: Path | None) -> list[tuple[Feature, Path]]:
     """Return the neural features of an ini and their model files; called before large files are read."""
-    features = [feature for kind in NEURAL_MODELS if (feature := single(ini, kind)) is not None]
-    return [(feature, ini.located(feature, directory)) for feature in features]
+    kinds = dict.fromkeys(feature.kind for feature in ini.features if feature.network is not None)
+    features = [single(ini, kind) for kind in sorted(kinds)]
+    return [(feature, ini.located(feature, directory)) for feature in features if feature is not None]
 
 
 def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:
@@ -276,10 +273,10 @@ ORIENTATIONS = {
 """For each type of reordering model, the indices of the scores of the orientations monotone, swap, discontinuous to the
 right and discontinuous to the left. Orientations with the same index share a score."""
 
-_STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS, *NEURAL_MODELS)
+_STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS)
 
 SUPPORTED = (*_STATEFUL, PHRASE_DICTIONARY, "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
-"""Kinds of features that the decoder supports."""
+"""Kinds of features that the decoder supports, in addition to networks."""
 
 _SINGLE = ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion")
 """Kinds that a model has at most once, except kinds that are loaded from files."""
@@ -307,8 +304,8 @@ def feature_vector(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
     Stateful features come first, in the order of the ini, then the others, the unknown-word penalty last.
     """
     _check_features(ini)
-    stateful = [f for f in ini.features if f.kind in _STATEFUL]
-    plain = [f for f in ini.features if f.kind not in _STATEFUL and f.kind != "UnknownWordPenalty"]
+    stateful = [f for f in ini.features if f.kind in _STATEFUL or f.network is not None]
+    plain = [f for f in ini.features if f not in stateful and f.kind != "UnknownWordPenalty"]
     unknown = [f for f in ini.features if f.kind == "UnknownWordPenalty"]
     names: list[str] = []
     columns: dict[str, np.ndarray] = {}
@@ -332,10 +329,11 @@ def _check_features(ini: MosesIni) -> None:
                 f"{where}: {feature.name} scores complete translations and cannot be used in the search; use the "
                 "system whose n-best lists were rescored, or select from these lists with `tuning rerank`"
             )
-        if feature.kind not in SUPPORTED:
+        if feature.kind not in SUPPORTED and feature.network is None:
+            others = [*(kind for kind in SUPPORTED if kind != PHRASE_DICTIONARY), *map(str.upper, SEARCH_FEATURES)]
             raise InputError(
                 f"{where}: unknown feature {feature.kind}; the table must be {PHRASE_DICTIONARY} (text form), and "
-                f"the other supported features are {', '.join(k for k in SUPPORTED if k != PHRASE_DICTIONARY)}"
+                f"the other supported features are {', '.join(others)}"
             )
         for option in ("input-factor", "output-factor", "factor"):
             if feature.options.get(option, "0") != "0":

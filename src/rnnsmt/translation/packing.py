@@ -12,7 +12,7 @@ from pathlib import Path
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import sha256
 from rnnsmt.base.writing import atomic_path
-from rnnsmt.formats.ini import LANGUAGE_MODELS, NEURAL_MODELS
+from rnnsmt.formats.ini import LANGUAGE_MODELS
 from rnnsmt.lm.arpa import check_header
 from rnnsmt.translation.archives import SUMS
 from rnnsmt.translation.description import CARD, FILE, INI, Description, read_ini
@@ -53,8 +53,8 @@ def pack_system(directory: Path, output: Path, card: str | None = None) -> dict[
             path = ini.located(feature)
             if feature.kind in LANGUAGE_MODELS:
                 check_header(path)
-            neural = feature.kind in NEURAL_MODELS
-            feature.options["path"] = taken(path, f"{feature.kind.lower()}.safetensors" if neural else path.name)
+            called = path.name if feature.network is None else f"{feature.network}.safetensors"
+            feature.options["path"] = taken(path, called)
     truecaser = description.truecaser
     packed = replace(
         description,

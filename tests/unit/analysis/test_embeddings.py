@@ -1,5 +1,6 @@
 """Figures 4 and 5 of the paper: phrase vectors, projection to the plane, clusters and labels."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -19,10 +20,9 @@ from rnnsmt.analysis.representations import (
     word_vectors,
 )
 from rnnsmt.cli import main
-from rnnsmt.networks.data import Sequences
-from rnnsmt.networks.devices import set_up_device
-from rnnsmt.rnn.model import load_model_of
-from rnnsmt.rnn.pairs import Pairs
+from rnnsmt.rnn.model import load_model_with
+
+from ..phrase_store import STORE, VOCABULARIES, make_pairs, open_pairs, options_of
 
 
 def blobs(seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -74,8 +74,8 @@ def test_labels_have_characters_and_not_moses_entities():
 
 
 def test_vectors_are_those_of_the_network(toy: Path):
-    pairs = Pairs.open(toy / "pairs")
-    model = load_model_of(pairs, toy / "m.safetensors", set_up_device("cpu", 1))
+    pairs = open_pairs(toy)
+    model = load_model_with(toy / "m.safetensors", pairs.vocabularies, toy, "cpu")
     words = word_vectors(model, pairs, 3)
     assert words.labels == list(pairs.vocabularies[0].index)[:3]
     assert words.vectors.shape == (3, model.sizes.embedding)
@@ -88,13 +88,13 @@ def test_vectors_are_those_of_the_network(toy: Path):
 def test_the_stage(toy: Path, tmp_path, capsys):
     pictures = ["--output-zooms", f"{tmp_path}/z.svg", "--output-json", f"{tmp_path}/m.json"]
     files = ["--output", f"{tmp_path}/m.png", *pictures]
-    common = ["analysis", "embeddings", "--model", str(toy / "m.safetensors"), "--pairs", str(toy / "pairs"), *files]
+    common = ["analysis", "embeddings", "--model", str(toy / "m.safetensors"), *options_of(toy), *files]
     assert main([*common, "--of", "phrases", "--sample", "40"]) == 0
     found = json.loads((tmp_path / "m.json").read_text())
     assert len(found["labels"]) == len(found["points"]) >= 10
     assert (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"
     assert "<svg" in (tmp_path / "z.svg").read_text()
-    drawn = rnnsmt.analysis.embeddings(toy / "m.safetensors", toy / "pairs", of="phrases", sample=40)
+    drawn = rnnsmt.analysis.embeddings(toy / "m.safetensors", toy / STORE, toy / VOCABULARIES, of="phrases", sample=40)
     assert np.round(drawn.points, 3).tolist() == found["points"]
     assert (drawn.labels, list(map(list, drawn.clusters))) == (found["labels"], found["clusters"])
     assert main([*common, "--of", "words", "--sample", "5"]) == 0
@@ -103,13 +103,10 @@ def test_the_stage(toy: Path, tmp_path, capsys):
 
 def test_phrases_are_drawn_alike_however_many_targets_they_have(toy: Path, tmp_path):
     """The number of targets of a source phrase does not change the probability that the phrase is drawn."""
-    pairs = Pairs.open(toy / "pairs")
-    model = load_model_of(pairs, toy / "m.safetensors", set_up_device("cpu", 1))
-    vocabulary, eos = pairs.vocabularies[0], pairs.vocabularies[0].eos
-    ids = sorted(vocabulary.index.values())[:6]
-    phrases = [[a, b, c, d, eos] for a in ids[:2] for b in ids[:2] for c in ids[:2] for d in ids[:2]][:10]
-    table = [phrases[0]] * 200 + phrases[1:]
-    words = np.concatenate(table).astype(np.int32)
-    pairs.sides = Sequences(words, np.arange(len(table) + 1) * 5), pairs.sides[1]
+    phrases = [" ".join(words) for words in itertools.product("ab", repeat=4)][:10]
+    targets = ["".join(words) for words in itertools.product("ABCDEF", repeat=3)][:200]
+    table = [*((phrases[0], target) for target in targets), *((phrase, "A") for phrase in phrases[1:])]
+    pairs = make_pairs(tmp_path, table, "a b c d e", "A B C D E")
+    model = load_model_with(toy / "m.safetensors", pairs.vocabularies, toy, "cpu")
     drawn = [phrase_vectors(model, pairs, 1, seed).labels[0] for seed in range(150)]
-    assert 3 <= drawn.count(vocabulary.text(phrases[0][:-1])) <= 32
+    assert 3 <= drawn.count(phrases[0]) <= 32

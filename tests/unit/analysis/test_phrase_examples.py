@@ -13,6 +13,8 @@ from rnnsmt.analysis.phrase_pairs import LongPhrase, choose, long_phrases
 from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 
+from ..phrase_store import STORE, VOCABULARIES, options_of
+
 TABLE = """a b c ||| x ||| 1 1 .5 1 ||| ||| 1 9 1 |||
 a b c d ||| x y ||| 1 1 .2 1 ||| ||| 1 7 1 |||
 a b c d ||| y ||| 1 1 .5 1 ||| ||| 1 7 1 |||
@@ -56,7 +58,7 @@ def test_both_rankings_and_the_draws(toy: Path, tmp_path):
     np.save(tmp_path / "s.npy", np.array([-1.0, *(log for _, log in targets.values())], np.float32))
     command = [
         "analysis", "phrase-examples", "--phrase-table", f"{tmp_path}/table", "--scores", f"{tmp_path}/s.npy",
-        "--model", str(toy / "m.safetensors"), "--pairs", str(toy / "pairs"), "--top", "2", "--draws", "20",
+        "--model", str(toy / "m.safetensors"), *options_of(toy), "--top", "2", "--draws", "20",
         "--output-json", f"{tmp_path}/o.json", "--output-md", f"{tmp_path}/o.md",
     ]  # fmt: skip
     assert main(command) == 0
@@ -69,7 +71,13 @@ def test_both_rankings_and_the_draws(toy: Path, tmp_path):
     assert [log for _, log, _ in found["samples"]] == sorted((log for _, log, _ in found["samples"]), reverse=True)
     assert "| A B C (0.70) | D (0.37) |" in (tmp_path / "o.md").read_text()
     examples = rnnsmt.analysis.phrase_examples(
-        tmp_path / "table", tmp_path / "s.npy", toy / "m.safetensors", toy / "pairs", top=2, draws=20
+        tmp_path / "table",
+        tmp_path / "s.npy",
+        toy / "m.safetensors",
+        toy / STORE,
+        toy / VOCABULARIES,
+        top=2,
+        draws=20,
     )
     assert json.loads(json.dumps([example._asdict() for example in examples.frequent])) == [found]
     np.save(tmp_path / "s.npy", np.zeros(2, np.float32))

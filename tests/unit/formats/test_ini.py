@@ -7,7 +7,7 @@ import pytest
 from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 from rnnsmt.formats.default_ini import default_ini
-from rnnsmt.formats.ini import NEURAL_MODELS, NO_LIMIT, MosesIni
+from rnnsmt.formats.ini import NO_LIMIT, MosesIni
 
 MOSES = """# made by hand
 [input-factors]
@@ -286,12 +286,15 @@ def test_networks_are_features(tmp_path: Path) -> None:
         "NNJM name=NNJM0 path=nnjm.safetensors unknown=class",
     )
     for options, lines in (
-        (["--nnjm", "nnjm.safetensors"], [nnjm]),
-        (["--nnjm", "nnjm.safetensors", "--cslm", "cslm.safetensors", "--cslm-unknown", "word"], [cslm, nnjm]),
+        (["--network", "nnjm=nnjm.safetensors"], [nnjm]),
+        (
+            ["--network", "cslm=cslm.safetensors", "--network", "nnjm=nnjm.safetensors", "--unknown", "cslm=word"],
+            [cslm, nnjm],
+        ),
     ):
         assert main([*words, *options]) == 0
         ini = MosesIni.read(tmp_path / "moses.ini")
-        assert [feature.line() for feature in ini.features if feature.kind in NEURAL_MODELS] == lines
+        assert [feature.line() for feature in ini.features if feature.network] == lines
         assert ini.weights["NNJM0"] == [0.25]
     ini.features[-1].options["unknown"] = "none"
     with pytest.raises(InputError, match="NNJM0 has unknown=none; it must be class or word"):

@@ -31,7 +31,7 @@ import numpy as np
 from rnnsmt.cli import main
 from rnnsmt.translation.archives import CACHE, SUMS
 
-from ..test_malformed_input import STAGES, valid_files
+from ..test_malformed_input import valid_files
 
 SECONDS = 20
 """Time limit of a case, in CPU seconds."""
@@ -41,8 +41,10 @@ MORE_BYTES = 4 << 30
 
 SIZES = "--projection 4 --hidden-1 6 --hidden-2 5 --batch 8 --epochs 1 --preset demo"
 
+STORE = "--pairs pairs.safetensors --vocabularies vocabularies"
+
 TRAININGS = {
-    "rnn": "rnn train --pairs pairs --preset demo --hidden 8 --embedding 4 --maxout 4 --updates 3 --batch 8",
+    "rnn": f"rnn train {STORE} --preset demo --hidden 8 --embedding 4 --maxout 4 --updates 3 --batch 8",
     "cslm": f"cslm train --text ids {SIZES}",
     "nnjm": f"nnjm train --examples examples {SIZES}",
     "seq2seq": "seq2seq train --sentences sentences --preset demo --embedding 4 --hidden 5 --layers 2 --batch 8 "
@@ -50,8 +52,7 @@ TRAININGS = {
 }
 
 PREPARATIONS = (
-    STAGES["pairs"].replace("OD", "pairs"),
-    "cslm prepare --input tok.fr --vocabulary pairs/vocab.target.txt --output-dir ids",
+    "cslm prepare --input tok.fr --vocabulary vocabularies/vocab.target.txt --output-dir ids",
     "nnjm prepare --source tok.en --target tok.fr --alignment al --vocab-size 30 --output-dir examples",
     "seq2seq prepare --source tok.en --target tok.fr --source-vocab-size 30 --target-vocab-size 30 --output-dir "
     "sentences",
@@ -63,12 +64,12 @@ USES = {
     "cslm": TRANSLATE.replace("NAME", "cslm"),
     "cslm perplexity": "cslm perplexity --model cslm.safetensors --input dev.fr --output O1",
     "nnjm": TRANSLATE.replace("NAME", "nnjm"),
-    "rnn": "rnn score --pairs pairs --model rnn.safetensors --output O1",
+    "rnn": f"phrases column --name rnn {STORE} --model rnn.safetensors --output O1",
     "rnn system": "",  # ``System.score`` and ``System.embed``
     "seq2seq": "seq2seq translate --input dev.en --model seq2seq.safetensors --output O1",
     "archive": TRANSLATE.replace("NAME", "archive.tar"),
     "ids": TRAININGS["cslm"],
-    "pairs": "rnn score --pairs pairs --model rnn.safetensors --output O1",
+    "pairs": f"phrases column --name rnn {STORE} --model rnn.safetensors --output O1",
     "pairs train": TRAININGS["rnn"],
     "sentences": TRAININGS["seq2seq"],
     "examples": TRAININGS["nnjm"],
@@ -77,14 +78,11 @@ USES = {
 
 FILES = {
     **{use: [f"{use.split()[0]}.safetensors"] for use in USES if use.split()[0] in TRAININGS},
-    "rnn system": ["rnn.safetensors", "pairs/vocab.source.txt", "pairs/vocab.target.txt"],
+    "rnn system": ["rnn.safetensors", "vocabularies/vocab.source.txt", "vocabularies/vocab.target.txt"],
     "archive": [f"packed/{name}" for name in ("system.json", "system.json", "moses.ini", "cslm.safetensors")],
     "ids": ["ids/words.npy", "ids/offsets.npy", "ids/text.json", "ids/vocab.txt"],
-    "pairs": [
-        *(f"pairs/{side}.{name}.npy" for side in ("source", "target") for name in ("words", "offsets")),
-        *("pairs/pairs.json", "pairs/vocab.source.txt"),
-    ],
-    "pairs train": ["pairs/source.words.npy", "pairs/target.words.npy", "pairs/target.offsets.npy"],
+    "pairs": [*["pairs.safetensors"] * 5, "vocabularies/vocab.source.txt"],
+    "pairs train": ["pairs.safetensors"],
     "sentences": ["sentences/source.words.npy", "sentences/target.offsets.npy", "sentences/sentences.json"],
     "examples": ["examples/affiliations.npy", "examples/source.offsets.npy", "examples/examples.json"],
 }
@@ -121,7 +119,8 @@ def prepare() -> None:
         ini = ini.replace("[feature]\n", f"[feature]\n{feature}\n").replace("[weight]\n", "[weight]\nN0= 0.7\n")
         Path(name, "moses.ini").write_text(ini)
         described = f"translation describe --name {name} --source-lang en --target-lang fr --output-dir {name} "
-        described += "--rnn rnn.safetensors --vocabulary pairs/vocab.source.txt pairs/vocab.target.txt"
+        described += "--rnn rnn.safetensors --vocabulary vocabularies/vocab.source.txt "
+        described += "vocabularies/vocab.target.txt"
         assert main(described.split()) == 0
     assert main(["pack", "--system", "cslm", "--output", "packed.tar"]) == 0
     with tarfile.open("packed.tar") as archive:
@@ -431,6 +430,42 @@ def changed_model(rng: random.Random, data: bytes) -> Changed:
     return rng.choice((*changes, *more))(rng, data)
 
 
+def changed_store(rng: random.Random, data: bytes) -> Changed:
+    """Change a store of phrase pairs, whose content has no checksum."""
+    (length,) = struct.unpack("<Q", data[:8])
+    header, values = json.loads(data[8 : 8 + length]), data[8 + length :]
+    name = rng.choice(sorted(set(header) - {"__metadata__"}))
+    entry = header[name]
+    (begin, end), (number,) = entry["data_offsets"], entry["shape"]
+    types = ("F32", "F64", "I32", "U32", "U16", "I64", "U8", "BF16", "X", 3, None)
+    shapes = ([number, 1], [], [-1], ["3"], [number + 1], [2**62], [10**40], None, "x", [0])
+    offsets = ([begin + 8, end], [end, begin], [0, 10**12], [-8, 0], [begin], None, [begin, begin])
+    odd = rng.choice(
+        ({"dtype": rng.choice(types)}, {"shape": rng.choice(shapes)}, {"data_offsets": rng.choice(offsets)})
+    )
+    metadata = rng.choice(({}, [], None, "x", {"format": 3}, header["__metadata__"] | {"format": "x"}))
+    array = np.frombuffer(values[begin:end], {"I64": np.int64, "U16": np.uint16, "U8": np.uint8}[entry["dtype"]]).copy()
+    place = rng.randrange(number)
+    array[place] = rng.choice((0, 1, 2, number, int(array.max()), 10, 255, array[place] + 1))
+    other = values[:begin] + array.tobytes() + values[end:]
+
+    def with_text(changed: Any) -> bytes:
+        text = changed if isinstance(changed, bytes) else json.dumps(changed).encode()
+        return struct.pack("<Q", len(text)) + text + values
+
+    texts = (b"", b"{", b"[" * 100_000, b'{"a":' * 5000, b"9" * 6000, b"\xff", b"null", b"[]")
+    choices: list[Changed] = [
+        changed_length(rng, data),
+        (with_text(header | {name: entry | odd}), f"{name}: {odd}", False),
+        (with_text({key: value for key, value in header.items() if key != name}), f"without {name}", False),
+        (with_text(header | {"__metadata__": metadata}), f"metadata {str(metadata)[:40]}", False),
+        (with_text(rng.choice(texts)), "header", False),
+        (data[: 8 + length] + other, f"{name}[{place}] = {array[place]}", True),
+        (data[: 8 + length] + other, f"{name}[{place}] = {array[place]}", True),
+    ]
+    return rng.choice(choices)
+
+
 def saved(array: np.ndarray) -> bytes:
     """Return the bytes of a ``.npy`` file."""
     out = BytesIO()
@@ -506,6 +541,7 @@ FIXED = ("format", "name", "rnn", "examples", "filtered")
 """Entries of JSON files that cannot change the output."""
 
 CHANGES: dict[str, Callable[[random.Random, bytes], Changed]] = {
+    "pairs.safetensors": changed_store,
     ".safetensors": changed_model,
     ".npy": changed_array,
     ".json": changed_json,
@@ -520,7 +556,8 @@ def cases(use: str, number: int, seed: int) -> list[Case]:
     for k in range(number):
         name = FILES[use][k % len(FILES[use])]
         rng = random.Random(f"{use} {seed} {k}")
-        content, change, valid = CHANGES[Path(name).suffix](rng, Path(name).read_bytes())
+        change_file = CHANGES.get(name, CHANGES[Path(name).suffix])
+        content, change, valid = change_file(rng, Path(name).read_bytes())
         found.append(Case(name, change, content, valid))
     return found
 

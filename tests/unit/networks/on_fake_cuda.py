@@ -23,7 +23,7 @@ from rnnsmt.seq2seq.settings import Seq2SeqSizes
 from rnnsmt.seq2seq.translation_scores import Scorer
 
 from ..fake_cuda import CudaTensor, Device, MixedDevicesError
-from ..launches import WORDS, counts_of_update, cslm_trainer, make_pairs, make_text, pairs_of, rnn_trainer
+from ..launches import WORDS, counts_of_update, cslm_trainer, make_text, pairs_of, pairs_of_length, rnn_trainer
 
 torch.set_num_threads(1)
 CPU = DeviceSetup(torch.device("cpu"))
@@ -36,7 +36,7 @@ def setup():
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory):
-    return make_pairs(tmp_path_factory.mktemp("pairs"), 5)
+    return pairs_of_length(tmp_path_factory.mktemp("pairs"), 5)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def within(counts, bounds):
 
 @pytest.mark.parametrize(("preset", "length"), RNN_BOUNDS)
 def test_rnn_update(tmp_path, setup, preset, length):
-    counts = counts_of_update(rnn_trainer(make_pairs(tmp_path, length, 2000), setup, preset))
+    counts = counts_of_update(rnn_trainer(pairs_of_length(tmp_path, length, 2000), setup, preset))
     assert within(counts, RNN_BOUNDS[preset, length]), counts
 
 
@@ -112,7 +112,7 @@ def test_cslm_update(text, setup, preset):
 
 @pytest.mark.parametrize("length", WITHOUT_GRAPH)
 def test_rnn_update_without_a_graph(tmp_path, setup, length):
-    trainer = rnn_trainer(make_pairs(tmp_path, length), setup)
+    trainer = rnn_trainer(pairs_of_length(tmp_path, length), setup)
     trainer.graphed = None
     counts = counts_of_update(trainer)
     assert within(counts, {"launches": WITHOUT_GRAPH[length], **LAUNCHED}), counts

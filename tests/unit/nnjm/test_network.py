@@ -238,7 +238,7 @@ def system(toy, tmp_path_factory):
     lines = [f"{s} ||| {t} ||| {p} {p} {p} {p} ||| {links} ||| 1 1 1 |||" for s, t, p, links in pairs]
     (directory / "phrase-table").write_text("".join(f"{line}\n" for line in lines))
     (directory / "nnjm.safetensors").write_bytes((toy / "out/m.safetensors").read_bytes())
-    for name, more in (("without", []), ("with", ["--nnjm", "nnjm.safetensors", "--nnjm-unknown", "word"])):
+    for name, more in (("without", []), ("with", ["--network", "nnjm=nnjm.safetensors", "--unknown", "nnjm=word"])):
         files = ["--phrase-table", "phrase-table", "--reordering-table", "none", "--lm", "lm.arpa", "--lm-order", "1"]
         line = [
             "moses",

@@ -18,7 +18,7 @@ from rnnsmt.evaluation.comparison import pair_counts
 from rnnsmt.formats.phrase_table import PhraseEntry, read_phrase_lines, single_spaced
 from rnnsmt.phrases.augmentation import augment_table
 from rnnsmt.phrases.filtering import filter_tables, input_phrases, keep_lines
-from rnnsmt.rnn.pairs import Pairs, prepare_pairs
+from rnnsmt.phrases.pairs import PhrasePairs, import_pairs
 from rnnsmt.search.phrase_pairs import load_phrase_table, load_reordering_table
 
 from .phrases_twin import Line, parse_line, phrase_line
@@ -104,12 +104,11 @@ odd_line = st.lists(odd_field, min_size=2, max_size=7).flatmap(
 @example("a |||| b ||| 1")
 @example("a  b\ta ||| x \t y ||| 1  1 ||| 2-1 ||| 1\t1 1")
 def test_all_readers_agree_on_a_line(tmp_path, line):
-    """The search, the filter, augment and rnn prepare accept a line exactly if the twin does."""
+    """The search, the filter, augment and import-table accept a line exactly if the twin does."""
     path = tmp_path / "table"
     path.write_bytes(line.encode() + b"\n")
     scores = column(tmp_path, [-1.0])
-    (tmp_path / "text").write_text("a b x\n")
-    text, augmented, pairs = str(tmp_path / "text"), tmp_path / "augmented", tmp_path / "pairs"
+    augmented, pairs = tmp_path / "augmented", tmp_path / "pairs"
     phrases = Interner()
     block = single_spaced(path.read_bytes())
     phrases.add([block.split(b"|||")[0].strip(b" \t\r\n")])
@@ -127,7 +126,7 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
         assert keep("phrases") == -1
         for read in (
             lambda: augment_table(str(path), [[scores]], str(augmented)),
-            lambda: prepare_pairs(str(path), [text], [text], str(pairs), size=10, max_length=50),
+            lambda: import_pairs(path, pairs),
             lambda: load_phrase_table(path, 1, None),
         ):
             with pytest.raises(InputError, match="line 1: "):
@@ -142,10 +141,8 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
     augment_table(str(path), [[scores]], str(augmented))
     after = augmented.read_bytes().rstrip(b"\n")
     assert parse_line(after.decode()) == replace(entry, scores=[*entry.scores, 0.367879])
-    prepare_pairs(str(path), [text], [text], str(pairs), size=10, max_length=50)
-    opened = Pairs.open(pairs)
-    assert len(opened.source(0)) == len(entry.source.encode().split()) + 1
-    assert len(opened.target(0)) == len(entry.target.encode().split()) + 1
+    import_pairs(path, pairs)
+    assert [*PhrasePairs(pairs).texts()] == [(entry.source.split(" "), entry.target.split(" "))]
 
 
 def test_words_are_separated_by_runs_of_spaces_and_tabs(tmp_path):

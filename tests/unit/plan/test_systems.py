@@ -43,8 +43,10 @@ def test_features_are_in_the_order_of_directories(resolved):
 
 def test_scores_of_columns(resolved):
     systems = Systems(resolved)
-    assert systems.score_pattern("rnn", 2) == "results/rnn/network2/scores/{scatteritem}.npy"
-    assert systems.score_pattern("wp", 2) == "results/rnn/shortlist.npy"
+    assert systems.score_pattern("rnn", 2) == "results/columns/rnn/network2/{scatteritem}.npy"
+    assert systems.score_pattern("wp", 2) == "results/columns/wp/network1/1-of-1.npy"
+    assert systems.column_models("rnn", 2) == ["results/rnn/network2/model.safetensors"]
+    assert systems.column_models("wp", 2) == []
     assert column_options([2, 1], ["a", "b c", "d"]) == "--column a 'b c' --column d"
 
 
@@ -86,10 +88,10 @@ def test_options_of_an_ini(resolved):
     systems = Systems(resolved)
     assert systems.ini_options(["cslm", "wp"], 2) == (
         f"--phrase-table ../augmented/wp/network1/phrase-table.gz --reordering-table {REORDERING} --num-features 5 "
-        "--further-weights 0 --cslm ../cslm/network2/model.safetensors --cslm-unknown class"
+        "--further-weights 0.0 --network cslm=../cslm/network2/model.safetensors --unknown cslm=class"
     )
     assert systems.ini_options(["cslm"], 1).startswith(
-        f"--phrase-table phrase-table.gz --reordering-table {REORDERING} --num-features 4 --cslm "
+        f"--phrase-table phrase-table.gz --reordering-table {REORDERING} --num-features 4 --network cslm="
     )
 
 

@@ -10,13 +10,17 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.networks import batches  # noqa: E402
 from rnnsmt.networks.batches import SORTED_TOGETHER, ShuffledBatches, SortedBatches, draw_held_out  # noqa: E402
-from rnnsmt.networks.data import Sequences  # noqa: E402
+from rnnsmt.phrases.pairs import Phrases  # noqa: E402
+from rnnsmt.rnn.pairs import PhraseSide  # noqa: E402
 from rnnsmt.rnn.settings import RnnSettings  # noqa: E402
 from rnnsmt.rnn.training import PairBatches, group_by_length, longer_side, pair_tensors  # noqa: E402
 
 
 def held_out(n, at_most=5000, seed=1):
     return draw_held_out(n, replace(RnnSettings(), held_out=at_most).held_out_of(n), seed)
+
+
+EOS = 50
 
 
 class MadePairs:
@@ -26,12 +30,13 @@ class MadePairs:
         rng = np.random.default_rng(seed)
         sides = []
         for _ in range(2):
-            offsets = np.concatenate([[0], np.cumsum(rng.integers(2, longest + 1, n))])
-            sides.append(Sequences(rng.integers(1, 50, offsets[-1]).astype(np.int32), offsets))
-        self.sides = tuple(sides)
+            offsets = np.concatenate([[0], np.cumsum(rng.integers(1, longest, n))])
+            phrases = Phrases(rng.integers(1, 50, offsets[-1]).astype(np.uint16), offsets)
+            sides.append(PhraseSide(phrases, None, np.arange(50, dtype=np.int32), EOS))
+        self.sides, self.number = tuple(sides), n
 
     def __len__(self):
-        return len(self.sides[0].offsets) - 1
+        return self.number
 
 
 def epoch_of(stream):
@@ -147,15 +152,13 @@ def test_the_order_of_any_number_of_pairs_takes_no_memory():
 def test_words_of_pairs():
     """A minibatch has the ids of its pairs, as many rows as the longest phrase, and EOS as padding."""
     pairs = MadePairs(100)
-    for side in pairs.sides:
-        side.words[side.offsets[1:] - 1] = 50  # EOS
     for group in (*group_by_length(pairs, np.arange(100)), np.arange(100)):
         *sides, lengths = pair_tensors(pairs, group)
         for rows, side, of_side in zip(sides, pairs.sides, lengths.tolist(), strict=True):
             assert len(rows) == max(of_side)
             for column, (i, length) in enumerate(zip(group, of_side, strict=True)):
                 assert rows[:length, column].tolist() == side.phrase(i).tolist()
-                assert set(rows[length - 1 :, column].tolist()) == {50}
+                assert set(rows[length - 1 :, column].tolist()) == {EOS}
 
 
 def test_held_out_pairs():

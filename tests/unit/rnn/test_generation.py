@@ -17,7 +17,7 @@ from rnnsmt.rnn.model import (  # noqa: E402
     hashes_of,
     save_model,
 )
-from rnnsmt.rnn.pairs import Pairs  # noqa: E402
+from rnnsmt.rnn.pairs import vocabulary_files  # noqa: E402
 from rnnsmt.rnn.settings import VARIANTS, RnnSizes  # noqa: E402
 
 EOS, LONGEST = 4, 4
@@ -114,20 +114,16 @@ def test_a_no_break_space_is_part_of_a_word(tmp_path):
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
     directory = tmp_path_factory.mktemp("generation")
-    (directory / "corpus.txt").write_text("a b c d a b\n")
-    (directory / "table.txt").write_text("a ||| b ||| 1 ||| 0-0 ||| 1 1 1\nb c ||| a ||| 1 ||| 0-0 ||| 1 1 1\n")
-    corpus = str(directory / "corpus.txt")
-    options = ["--source", corpus, "--target", corpus, "--vocab-size", "6", "--output-dir", str(directory / "pairs")]
-    assert main(["rnn", "prepare", "--phrase-table", str(directory / "table.txt"), *options]) == 0
-    pairs = Pairs.open(directory / "pairs")
-    save_model(directory / "model.safetensors", network(0.3, source=7, target=7), hashes_of(pairs.vocabularies))
+    rnnsmt.rnn.prepare(["a b c d a b"], ["a b c d a b"], directory / "vocabularies", vocab_size=6)
+    vocabularies = [Vocabulary.read(file) for file in vocabulary_files(directory / "vocabularies")]
+    save_model(directory / "model.safetensors", network(0.3, source=7, target=7), hashes_of(vocabularies))
     (directory / "in.txt").write_text("a b\nunknown words\nc\n")
     return directory
 
 
 def run(directory, stage, *options, model="model.safetensors", source="in.txt", output="out.txt"):
-    files = ["--model", str(directory / model), "--pairs", str(directory / "pairs"), "--input", str(directory / source)]
-    return main(["rnn", stage, *files, "--output", str(directory / output), *options])
+    files = ["--model", directory / model, "--vocabularies", directory / "vocabularies", "--input", directory / source]
+    return main(["rnn", stage, *map(str, files), "--output", str(directory / output), *options])
 
 
 def test_translate_stage(directory):
@@ -142,7 +138,7 @@ def test_translate_stage(directory):
 
 def test_the_function_returns_what_the_command_writes(directory):
     assert run(directory, "translate", "--nbest", "2") == 0
-    files = directory / "model.safetensors", directory / "pairs"
+    files = directory / "model.safetensors", directory / "vocabularies"
     found = rnnsmt.rnn.translate(*files, ["a b", "unknown words", "c"], directory / "again.txt", nbest=2)
     assert (directory / "again.txt").read_bytes() == (directory / "out.txt").read_bytes()
     lines = [f"{i} ||| {text} ||| {score:.6f}" for i, targets in enumerate(found) for text, score in targets]

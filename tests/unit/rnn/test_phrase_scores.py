@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import rnnsmt  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.softmax import ExactSoftmax  # noqa: E402
 from rnnsmt.rnn import phrase_scores  # noqa: E402
@@ -17,31 +18,27 @@ from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.settings import VARIANTS, RnnSizes  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
+from ..phrase_store import TABLE, VOCABULARIES, compute_column, make_pairs, open_pairs  # noqa: E402
 from .twin import Twin  # noqa: E402
 
 WORDS = "abcdefgh"
 
 
-def make_table(path: Path, seed: int, lines: int = 120) -> None:
-    """Write a table whose phrases share prefixes; two sources differ only in unknown words."""
+def some_pairs(seed: int, number: int = 120) -> list[tuple[str, str]]:
+    """Return pairs whose phrases share prefixes; two sources differ only in unknown words."""
     rng = np.random.default_rng(seed)
     pairs = {("Q a", "b"), ("R a", "b"), ("a b c", "Q"), ("a", "R"), ("a", "S")}
-    while len(pairs) < lines:
+    while len(pairs) < number:
         pairs.add(tuple(" ".join(rng.choice(list(WORDS[:4]), rng.integers(1, 5))) for _ in range(2)))
-    path.write_text("".join(f"{s} ||| {t} ||| 1 1 1 1 ||| 0-0 ||| 1 1 1\n" for s, t in sorted(pairs)))
+    return sorted(pairs)
 
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("scoring")
-    corpus = directory / "corpus.txt"
-    corpus.write_text("a b c d e f g h a b c d\n")
-    make_table(directory / "table.txt", 1)
-    options = ["--source", str(corpus), "--target", str(corpus), "--vocab-size", "8"]
-    table = str(directory / "table.txt")
-    assert main(["rnn", "prepare", "--phrase-table", table, *options, "--output-dir", str(directory / "pairs")]) == 0
-    model = network(Pairs.open(directory / "pairs"))
-    save_model(directory / "model.safetensors", model, hashes_of(Pairs.open(directory / "pairs").vocabularies))
+    text = "a b c d e f g h a b c d"
+    pairs = make_pairs(directory, some_pairs(1), text, text, 8)
+    save_model(directory / "model.safetensors", network(pairs), hashes_of(pairs.vocabularies))
     return directory
 
 
@@ -56,15 +53,14 @@ def network(pairs: Pairs, variant: str = "paper") -> RNNEncoderDecoder:
 
 
 def score(directory: Path, output: Path, *options: str) -> int:
-    command = ["rnn", "score", "--pairs", str(directory / "pairs"), "--model", str(directory / "model.safetensors")]
-    return main([*command, "--output", str(output), *options])
+    return compute_column("rnn", directory, output, "--model", str(directory / "model.safetensors"), *options)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("sizing", [phrase_scores.CPU, phrase_scores.Sizing(7, 3, 2), phrase_scores.Sizing(1, 1, 1)])
 def test_equal_to_single_pairs(directory, monkeypatch, variant, sizing):
     monkeypatch.setattr(phrase_scores, "CPU", sizing)
-    pairs = Pairs.open(directory / "pairs")
+    pairs = open_pairs(directory)
     model = network(pairs, variant)
     found = phrase_scores.score_range(model, pairs, 0, len(pairs), torch.device("cpu"))
     twin = Twin({name: value.numpy() for name, value in model.named_parameters()}, variant)
@@ -75,7 +71,7 @@ def test_equal_to_single_pairs(directory, monkeypatch, variant, sizing):
 
 def test_rows_of_the_softmax(directory, monkeypatch):
     """The softmax has one row for each source and preceding target words."""
-    pairs, rows = Pairs.open(directory / "pairs"), []
+    pairs, rows = open_pairs(directory), []
     log_p = ExactSoftmax.log_p
     monkeypatch.setattr(ExactSoftmax, "log_p", lambda self, g, *asked: rows.append(len(g)) or log_p(self, g, *asked))
     phrase_scores.score_range(network(pairs), pairs, 0, len(pairs), torch.device("cpu"))
@@ -88,7 +84,7 @@ def test_rows_of_the_softmax(directory, monkeypatch):
 
 
 def test_batches_end_where_a_source_ends(directory):
-    pairs = Pairs.open(directory / "pairs")
+    pairs = open_pairs(directory)
     batches = list(phrase_scores._batches(pairs, 0, len(pairs), 9))
     assert [begin for begin, _ in batches[1:]] == [end for _, end in batches[:-1]]
     assert (batches[0][0], batches[-1][1]) == (0, len(pairs))
@@ -100,7 +96,7 @@ def test_batches_end_where_a_source_ends(directory):
 
 
 def test_every_source_is_encoded_once(directory, monkeypatch):
-    pairs = Pairs.open(directory / "pairs")
+    pairs = open_pairs(directory)
     model = network(pairs)
     words, lengths = phrase_scores._phrases(pairs, 0, 0, len(pairs))
     c, which = phrase_scores.encode_distinct(model, words, lengths, torch.device("cpu"), 4)
@@ -117,7 +113,7 @@ def test_shards_follow_each_other(directory, tmp_path):
     for k in range(1, 8):
         assert score(directory, tmp_path / f"{k}.npy", "--shard", f"{k}/7" if k % 2 else f"{k}-of-7") == 0
         parts.append(np.load(tmp_path / f"{k}.npy"))
-    assert len(whole) == len(Pairs.open(directory / "pairs"))
+    assert len(whole) == len(open_pairs(directory))
     assert np.concatenate(parts) == pytest.approx(whole, abs=1e-5)
     before = (tmp_path / "all.npy").read_bytes()
     assert score(directory, tmp_path / "all.npy") == 0
@@ -136,53 +132,29 @@ def test_more_shards_than_pairs(directory, tmp_path):
     assert len(np.load(tmp_path / "0.npy")) == 0
     rest = tmp_path / "rest.npy"
     assert score(directory, rest) == 0
-    command = ["phrases", "augment", "--phrase-table", str(directory / "table.txt"), "--output", str(tmp_path / "t.gz")]
+    command = ["phrases", "augment", "--phrase-table", str(directory / TABLE), "--output", str(tmp_path / "t.gz")]
     assert main([*command, "--column", str(tmp_path / "0.npy"), str(rest)]) == 0
 
 
-def write_lines(path: Path, lines: list[int], total: int) -> str:
-    """Write a file in the format of ``phrases filter --output-lines``; return the path."""
-    np.save(path, np.array([*lines, total], np.int64))
-    return str(path)
-
-
-def test_only_some_lines_of_a_table(directory, tmp_path):
-    """With --lines only these lines are scored, in their order, for any number of shards."""
-    total = len(Pairs.open(directory / "pairs"))
+def test_a_filtered_table(directory, tmp_path):
+    """Its scores are those of its lines in the whole table."""
     assert score(directory, tmp_path / "whole.npy") == 0
-    whole = np.load(tmp_path / "whole.npy")
-    lines = sorted({*range(0, total, 3), 4, 50, total - 1})
-    some = write_lines(tmp_path / "some.npy", lines, total)
-    assert score(directory, tmp_path / "few.npy", "--lines", some) == 0
-    assert np.load(tmp_path / "few.npy") == pytest.approx(whole[lines], abs=1.3e-5)
-    parts = []
-    for k in range(1, 4):
-        assert score(directory, tmp_path / f"{k}.npy", "--lines", some, "--shard", f"{k}/3") == 0
-        parts.append(np.load(tmp_path / f"{k}.npy"))
-    assert np.concatenate(parts) == pytest.approx(whole[lines], abs=1.3e-5)
-    nothing = write_lines(tmp_path / "nothing.npy", [], total)
-    assert score(directory, tmp_path / "none.npy", "--lines", nothing) == 0
-    assert len(np.load(tmp_path / "none.npy")) == 0
-
-
-def test_pairs_of_a_filtered_table(directory):
-    """Phrases of selected lines equal those of the whole table."""
-    pairs, lines = Pairs.open(directory / "pairs"), np.array([0, 7, 8, 21, 39])
-    for number, line in enumerate(lines):
-        assert pairs.at(lines).source(number).tolist() == pairs.source(line).tolist()
-        assert pairs.at(lines).target(number).tolist() == pairs.target(line).tolist()
-
-
-def test_refuses_lines_of_another_table(directory, tmp_path, capsys):
-    total, output = len(Pairs.open(directory / "pairs")), tmp_path / "x.npy"
-    longer = write_lines(tmp_path / "longer.npy", [1, 2, 3], total + 1)
-    refused(score(directory, output, "--lines", longer), capsys, output, f"table of {total + 1} lines, but")
+    (tmp_path / "in").write_text("a b c\nd a\n")
+    outputs = ["--output-dir", str(tmp_path / "few"), "--output-lines", str(tmp_path / "lines.npy")]
+    (tmp_path / "reordering").write_text("a ||| b ||| 1 1 1 1 1 1\n")
+    tables = ["--phrase-table", str(directory / TABLE), "--reordering-table", str(tmp_path / "reordering")]
+    assert main(["phrases", "filter", "--input", str(tmp_path / "in"), *tables, *outputs]) == 0
+    *lines, total = np.load(tmp_path / "lines.npy").tolist()
+    assert (0 < len(lines) < total, total) == (True, len(open_pairs(directory)))
+    rnnsmt.phrases.import_table(tmp_path / "few" / TABLE, tmp_path / "few.safetensors")
+    assert score(directory, tmp_path / "few.npy", "--pairs", str(tmp_path / "few.safetensors")) == 0
+    assert np.load(tmp_path / "few.npy") == pytest.approx(np.load(tmp_path / "whole.npy")[lines], abs=1.3e-5)
 
 
 @pytest.mark.parametrize(("kind", "least", "most"), [("cpu", 3, 8), ("cuda", 1, 2)])
 def test_batches_at_the_same_time(directory, monkeypatch, kind, least, most):
     """Batches run in as many threads as given on a CPU, but at most two at the same time on a GPU."""
-    pairs = Pairs.open(directory / "pairs")
+    pairs = open_pairs(directory)
     busy, found = [], []
 
     def score_batch(model, softmax, pairs, bounds, device, sizing):
@@ -203,7 +175,7 @@ def test_batches_at_the_same_time(directory, monkeypatch, kind, least, most):
 
 @NEEDS_GPU
 def test_gpu_equals_cpu(directory):
-    pairs = Pairs.open(directory / "pairs")
+    pairs = open_pairs(directory)
     model = network(pairs)
     here = phrase_scores.score_range(model, pairs, 0, len(pairs), torch.device("cpu"))
     there = phrase_scores.score_range(model.cuda(), pairs, 0, len(pairs), torch.device("cuda"))
@@ -232,19 +204,16 @@ def test_refuses_shards(directory, tmp_path, capsys, shard):
 
 
 def test_refuses_a_network_of_other_vocabularies(directory, tmp_path, capsys):
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text("x y z\n")
-    options = ["--source", str(corpus), "--target", str(corpus), "--vocab-size", "8"]
-    table = str(directory / "table.txt")
-    assert main(["rnn", "prepare", "--phrase-table", table, *options, "--output-dir", str(tmp_path / "pairs")]) == 0
+    make_pairs(tmp_path, some_pairs(1), "x y z", "x y z", 8)
     (tmp_path / "model.safetensors").write_bytes((directory / "model.safetensors").read_bytes())
     capsys.readouterr()
     output = tmp_path / "x.npy"
-    refused(score(tmp_path, output), capsys, output, "do not match", "model.safetensors", "pairs")
+    refused(score(tmp_path, output), capsys, output, "do not match", "model.safetensors", VOCABULARIES)
 
 
-def test_refuses_what_is_no_network_or_no_directory(directory, tmp_path, capsys):
+def test_refuses_what_is_no_network_or_no_store(directory, tmp_path, capsys):
     output = tmp_path / "x.npy"
-    refused(score(directory, output, "--model", str(directory / "table.txt")), capsys, output, "table.txt")
+    refused(score(directory, output, "--model", str(directory / TABLE)), capsys, output, TABLE)
     refused(score(directory, output, "--model", str(directory / "no.safetensors")), capsys, output, "no.safetensors")
-    refused(score(directory, output, "--pairs", str(tmp_path)), capsys, output, "pairs.json")
+    refused(score(directory, output, "--pairs", str(directory / TABLE)), capsys, output, TABLE, "import-table")
+    refused(compute_column("rnn", directory, output), capsys, output, "--model")

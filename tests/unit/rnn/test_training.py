@@ -35,11 +35,11 @@ from rnnsmt.rnn.model import (  # noqa: E402
     load_model_of,
     save_model,
 )
-from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS, VARIANTS, RnnSettings, RnnSizes  # noqa: E402
 from rnnsmt.rnn.training import RnnTask, pair_tensors  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
+from ..phrase_store import compute_column, make_pairs, open_pairs, options_of  # noqa: E402
 
 torch.set_num_threads(1)
 CPU = DeviceSetup(torch.device("cpu"))
@@ -57,19 +57,14 @@ def directory(tmp_path_factory):
     rng = np.random.default_rng(1)
     words = [chr(ord("a") + i) for i in range(12)]
     phrases = {" ".join(rng.choice(words, rng.integers(1, 5))) for _ in range(1200)}
-    lines = [f"{phrase} ||| {phrase.upper()} ||| 1 1 1 1\n" for phrase in sorted(phrases)]
-    (directory / "table").write_text("".join(lines))
-    (directory / "source").write_text(" ".join(words) + "\n")
-    (directory / "target").write_text(" ".join(words).upper() + "\n")
-    command = ["rnn", "prepare", "--phrase-table", "table", "--source", "source", "--target", "target"]
-    command = [str(directory / part) if part in ("table", "source", "target") else part for part in command]
-    assert main([*command, "--output-dir", str(directory / "pairs")]) == 0
+    text = " ".join(words)
+    make_pairs(directory, [(phrase, phrase.upper()) for phrase in sorted(phrases)], text, text.upper())
     return directory
 
 
 @pytest.fixture(scope="module")
 def pairs(directory):
-    return Pairs.open(directory / "pairs")
+    return open_pairs(directory)
 
 
 def command_line(directory, out, *options):
@@ -81,7 +76,7 @@ def command_line(directory, out, *options):
         "--checkpoint-dir",
         out / "checkpoint",
     ]
-    return [str(part) for part in ["rnn", "train", "--pairs", directory / "pairs", *OPTIONS, *files, *options]]
+    return [str(part) for part in ["rnn", "train", *options_of(directory), *OPTIONS, *files, *options]]
 
 
 def outputs(out):
@@ -100,7 +95,7 @@ def test_learns_the_toy_language(directory, tmp_path, capfd, device):
     assert curve[-1] > 0.6 * history["unigram log p per word"]
     assert len(curve) == PRESETS["demo"].evaluations
     last = history["curve"][-1]
-    assert (last["update"], history["held-out pairs"]) == (600, len(Pairs.open(directory / "pairs")) // 100)
+    assert (last["update"], history["held-out pairs"]) == (600, len(open_pairs(directory)) // 100)
     assert 0 <= last["clip rate"] <= 1
     assert last["train log p per pair"] < last["train log p per word"] < 0
     log = capfd.readouterr().err
@@ -110,8 +105,8 @@ def test_learns_the_toy_language(directory, tmp_path, capfd, device):
     assert "unigram model" in log
 
     model, meta = load_model(tmp_path / "m.safetensors")
-    pairs = Pairs.open(directory / "pairs")
-    load_model_of(pairs, tmp_path / "m.safetensors", CPU)
+    pairs = open_pairs(directory)
+    load_model_of(pairs.vocabularies, directory, tmp_path / "m.safetensors", CPU)
     assert (meta["kept update"], meta["settings"]["hidden"]) == (600, 16)
     source, target = pairs.vocabularies
 
@@ -204,12 +199,12 @@ def test_something_is_left_to_train_on(pairs, monkeypatch):
     assert "0 held out (so the last parameters are kept" in without.task.start_message()
 
 
-def test_scores_follow_the_equations(pairs, tmp_path):
+def test_scores_follow_the_equations(directory, pairs, tmp_path):
     trainer = Training(RnnTask(pairs, TINY, 1, CPU))
     trainer.fit(tmp_path / "checkpoint", 1e9, Stop(None))
     model, out = tmp_path / "m.safetensors", tmp_path / "scores.npy"
     trainer.save(model, tmp_path / "h.json")
-    assert main([str(p) for p in ["rnn", "score", "--pairs", pairs.path, "--model", model, "--output", out]]) == 0
+    assert compute_column("rnn", directory, out, "--model", str(model)) == 0
     assert np.load(out)[:20] == pytest.approx(
         [log_p(load_model(model)[0], pairs, i).item() for i in range(20)], abs=1e-4
     )
@@ -516,7 +511,7 @@ def test_models_and_pairs_that_do_not_belong_together(directory, tmp_path, pairs
     assert hashes_of(pairs.vocabularies).items() <= meta.items()
     save_model(tmp_path / "other.safetensors", model, {**meta, "target vocabulary": "other"})
     with pytest.raises(InputError, match="do not match: their target vocabulary differs"):
-        load_model_of(pairs, tmp_path / "other.safetensors", CPU)
+        load_model_of(pairs.vocabularies, directory, tmp_path / "other.safetensors", CPU)
 
 
 def test_a_file_holds_the_whole_network(tmp_path):
@@ -549,11 +544,7 @@ def test_bad_model_files(tmp_path):
 
 
 def test_one_pair_is_enough(tmp_path):
-    (tmp_path / "table").write_text("a ||| b ||| 1\n")
-    (tmp_path / "a").write_text("a\n")
-    (tmp_path / "b").write_text("b\n")
-    files = ["--phrase-table", tmp_path / "table", "--source", tmp_path / "a", "--target", tmp_path / "b"]
-    assert main([str(part) for part in ["rnn", "prepare", *files, "--output-dir", tmp_path / "pairs"]]) == 0
+    make_pairs(tmp_path, [("a", "b")], "a", "b")
     assert main(command_line(tmp_path, tmp_path, "--updates", "20")) == 0
     curve = json.loads((tmp_path / "h.json").read_text())["curve"]
     assert curve[-1]["train log p per pair"] > curve[0]["train log p per pair"]

@@ -12,6 +12,7 @@ from rnnsmt.cli import main
 from rnnsmt.formats.ini import Feature, MosesIni
 from rnnsmt.search import neural
 from rnnsmt.search.decoder import decode
+from rnnsmt.search.features import Cslm
 from rnnsmt.search.kernels.neural_choice import choose_for_neural
 from rnnsmt.search.kernels.records import STAMP
 from rnnsmt.search.lockstep import LockstepSearch
@@ -61,7 +62,7 @@ class HashedScorer:
 @pytest.fixture
 def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[TinyModel, SearchModel, MosesIni]]:
     """Return a function that creates a tiny model with a neural LM of a given weight."""
-    monkeypatch.setitem(neural.LOADERS, "CSLM", lambda name, path, options, network: NeuralLM(name, HashedScorer()))
+    monkeypatch.setattr(Cslm, "load", lambda self, name, *_: NeuralLM(name, HashedScorer()))
 
     def load(seed: int, weight: float, limit: int = 6) -> tuple[TinyModel, SearchModel, MosesIni]:
         tiny = tiny_model(tmp_path, seed, limit)
@@ -268,8 +269,8 @@ def test_decoding_with_a_model_file(tmp_path, capsys, device):
         "reordering",
         "--phrase-table",
         "phrase-table",
-        "--cslm",
-        "cslm.safetensors",
+        "--network",
+        "cslm=cslm.safetensors",
     ]
     assert (
         main(["moses", "write-ini", "--model-dir", str(tmp_path), *ini, "--output", str(tmp_path / "neural.ini")]) == 0

@@ -32,13 +32,14 @@ import rnnsmt
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import sha256
 from rnnsmt.cli import main
-from rnnsmt.formats.ini import NEURAL_MODELS
+from rnnsmt.registries import SEARCH_FEATURES
 from rnnsmt.translation import archives
 from rnnsmt.translation.archives import CACHE, system_directory
 from rnnsmt.translation.description import Description
 from rnnsmt.translation.lines import BLOCK, waiting_lines
 from rnnsmt.translation.system import System
 
+from ..phrase_store import compute_column, make_pairs, options_of
 from ..search.twin import SOURCE, TARGET, tiny_model
 
 RAW = ["A b c, d!", "", "c  c\tD b.", "&apos; a & b"]
@@ -274,7 +275,7 @@ def test_a_packed_system_is_the_same_elsewhere(system, tmp_path):
 def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system, tmp_path):
     """Networks, which are all called model.safetensors in a run, have different names in an archive."""
     text = (system / "moses.ini").read_text()
-    for kind in NEURAL_MODELS:
+    for kind in map(str.upper, SEARCH_FEATURES):
         (tmp_path / kind).mkdir()
         save_file({kind: torch.zeros(1)}, tmp_path / kind / "model.safetensors")
         text = text.replace("[feature]\n", f"[feature]\n{kind} name={kind}0 path=../{kind}/model.safetensors\n")
@@ -283,29 +284,24 @@ def test_every_network_of_the_search_has_a_name_of_its_own_in_an_archive(system,
     assert main(["pack", "--system", str(system), "--output", str(tmp_path / "a.tar")]) == 0
     with tarfile.open(tmp_path / "a.tar") as packed:
         packed.extractall(tmp_path, filter="data")
-    for kind in NEURAL_MODELS:
+    for kind in map(str.upper, SEARCH_FEATURES):
         assert list(load_file(tmp_path / "a" / f"{kind.lower()}.safetensors")) == [kind]
         assert f"path={kind.lower()}.safetensors" in (tmp_path / "a/moses.ini").read_text()
 
 
 def test_score_and_embed(system, tmp_path):
     pytest.importorskip("torch")
-    table = "".join(f"{a} {b} ||| {a.upper()} {b.upper()} ||| 1 1 1 1\n" for a in "abcdef" for b in "abcdef")
-    (tmp_path / "table").write_text(table)
-    (tmp_path / "s").write_text("a b c d e f\n")
-    (tmp_path / "t").write_text("A B C D E F\n")
-    texts = ["--source", f"{tmp_path}/s", "--target", f"{tmp_path}/t", "--output-dir", f"{tmp_path}/pairs"]
-    assert main(["rnn", "prepare", "--phrase-table", f"{tmp_path}/table", *texts]) == 0
+    table = [(f"{a} {b}", f"{a.upper()} {b.upper()}") for a in "abcdef" for b in "abcdef"]
+    make_pairs(tmp_path, table, "a b c d e f", "A B C D E F")
     files = [
         f"--output-model={tmp_path}/m.safetensors",
         f"--output-history={tmp_path}/h.json",
         f"--checkpoint-dir={tmp_path}/checkpoint",
     ]
     small = ["--preset", "demo", "--hidden", "8", "--embedding", "4", "--maxout", "4", "--updates", "3", "--batch", "8"]
-    assert main(["rnn", "train", "--pairs", f"{tmp_path}/pairs", *files, *small]) == 0
-    score = ["rnn", "score", "--pairs", f"{tmp_path}/pairs", "--model", f"{tmp_path}/m.safetensors"]
-    assert main([*score, "--output", f"{tmp_path}/scores.npy"]) == 0
-    vocabularies = [f"{tmp_path}/pairs/vocab.{side}.txt" for side in ("source", "target")]
+    assert main(["rnn", "train", *options_of(tmp_path), *files, *small]) == 0
+    assert compute_column("rnn", tmp_path, tmp_path / "scores.npy", "--model", f"{tmp_path}/m.safetensors") == 0
+    vocabularies = [f"{tmp_path}/vocabularies/vocab.{side}.txt" for side in ("source", "target")]
     assert main([*described(system), "--rnn", f"{tmp_path}/m.safetensors", "--vocabulary", *vocabularies]) == 0
     loaded = System(system)
     scores = np.load(tmp_path / "scores.npy")

@@ -1,0 +1,43 @@
+"""Phrase pairs and vocabularies from a small table, and score columns of them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import rnnsmt
+from rnnsmt.cli import main
+from rnnsmt.rnn.pairs import Pairs
+
+TABLE, STORE, VOCABULARIES = "table", "pairs.safetensors", "vocabularies"
+"""Names of the files in the directory."""
+
+
+def make_pairs(
+    directory: Path, table: Iterable[tuple[str, str]], source: str, target: str, vocab_size: int = 15_000
+) -> Pairs:
+    """Write a table, its store and the vocabularies of two texts into a directory; open the pairs.
+
+    Args:
+        table: source and target of every line.
+        source, target: the texts, with the same number of lines.
+    """
+    lines = [f"{one} ||| {other} ||| 1 1 1 1 ||| 0-0 ||| 1 1 1\n" for one, other in table]
+    (directory / TABLE).write_text("".join(lines), encoding="utf-8")
+    rnnsmt.phrases.import_table(directory / TABLE, directory / STORE)
+    texts = source.splitlines(), target.splitlines()
+    rnnsmt.rnn.prepare(*texts, directory / VOCABULARIES, vocab_size=vocab_size)
+    return open_pairs(directory)
+
+
+def open_pairs(directory: Path) -> Pairs:
+    """Open the pairs that ``make_pairs`` wrote."""
+    return Pairs.open(directory / STORE, directory / VOCABULARIES)
+
+
+def options_of(directory: Path) -> list[str]:
+    """Return the options of commands that read the pairs."""
+    return ["--pairs", str(directory / STORE), "--vocabularies", str(directory / VOCABULARIES)]
+
+
+def compute_column(name: str, directory: Path, output: Path, *options: str) -> int:
+    """Run ``phrases column`` for the pairs of a directory; return the exit status."""
+    return main(["phrases", "column", "--name", name, *options_of(directory), "--output", str(output), *options])
