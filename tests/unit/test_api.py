@@ -36,15 +36,15 @@ def test_from_sentences_to_a_tuned_system(tmp_path):
     alignment = rnnsmt.align.symmetrize(*directions)
     assert alignment[0] == [(0, 0), (1, 1)]
     table, reordering = tables_of(english, french, tmp_path)
-    lm = rnnsmt.lm.estimate(french, tmp_path / "lm.arpa.gz", order=2).path
-    pairs = rnnsmt.rnn.prepare(table, english, french, tmp_path / "pairs").path
+    lm = rnnsmt.lm.estimate(french, tmp_path / "lm.arpa.gz", order=2)
+    pairs = rnnsmt.rnn.prepare(table, english, french, tmp_path / "pairs")
     outputs = [tmp_path / name for name in OUTPUTS]
-    network = rnnsmt.rnn.train(pairs, *outputs, settings=RnnSettings.preset("demo", updates=3, hidden=8)).path
+    network = rnnsmt.rnn.train(pairs, *outputs, settings=RnnSettings.preset("demo", updates=3, hidden=8))
     scores = rnnsmt.rnn.score(pairs, network, tmp_path / "scores.npy")
     assert len(scores.values) == 8 and max(scores.values) < 0
-    augmented = rnnsmt.phrases.augment([[tmp_path / "scores.npy"]], tmp_path / "augmented.gz", phrase_table=table).path
+    augmented = rnnsmt.phrases.augment([[scores]], tmp_path / "augmented.gz", phrase_table=table)
     files = {"phrase_table": augmented, "reordering_table": reordering, "lm": lm, "lm_order": 2, "num_features": 5}
-    ini = rnnsmt.moses.write_ini(tmp_path / "moses.ini", **files).path
+    ini = rnnsmt.moses.write_ini(tmp_path / "moses.ini", **files)
     assert list(rnnsmt.search.decode(ini, ["a house", ""])) == ["une maison", ""]
     tuned = tmp_path / "mine/moses.ini"
     [run] = rnnsmt.tuning.tune(ini, ["the house a sea"], ["la maison une mer"], tuned, iterations=1)
@@ -147,7 +147,7 @@ def tables_of(source: list[str], target: list[str], directory: Path) -> tuple[Pa
     """Write phrase table and reordering table of pairs of two words, which are aligned monotonically."""
     text = source, target, [[(0, 0), (1, 1)]] * len(source)
     lexical = rnnsmt.phrases.lexical(*text, directory / "lex.e2f", directory / "lex.f2e")
-    pairs = rnnsmt.phrases.extract(*text, directory / "pairs.parquet").path
+    pairs = rnnsmt.phrases.extract(*text, directory / "pairs.parquet")
     table = rnnsmt.phrases.score(pairs, lexical.e2f, lexical.f2e, directory / "table.gz", smoothing="none").path
     return table, rnnsmt.phrases.reordering(pairs, directory / "reordering.gz").path
 
@@ -205,7 +205,7 @@ def test_networks_of_the_search(tmp_path):
     source, target = ["the house", "the sea", "a house"] * 9, ["la maison", "la mer", "une maison"] * 9
     links = [[(0, 0), (1, 1)]] * 27
     table, reordering = tables_of(source, target, tmp_path)
-    lm = rnnsmt.lm.estimate(target, tmp_path / "lm.arpa.gz", order=2).path
+    lm = rnnsmt.lm.estimate(target, tmp_path / "lm.arpa.gz", order=2)
     words = rnnsmt.cslm.prepare(target, tmp_path / "cslm", vocab_size=10).path
     small = {"epochs": 1, "hidden_1": 8}
     outputs = [words / name for name in OUTPUTS]
@@ -258,6 +258,8 @@ def test_types_for_the_callers_checker(tmp_path):
     program.write_text(
         'import rnnsmt\ntext: str = rnnsmt.load("dir").translate("a")\n'
         'links: object = rnnsmt.align.words(iter(["a"]), ["b"], direction="forward")[0]\n'
+        'table = rnnsmt.phrases.score("pairs", "e2f", "f2e", "table")\n'
+        'pairs: object = rnnsmt.rnn.prepare(table, ["a"], ["b"], "pairs")\n'
         'settings = rnnsmt.rnn.RnnSettings.preset("demo", epochs=2)\n'
         'path: object = rnnsmt.rnn.train("pairs", "model", "history", "checkpoint", settings=settings).path\n'
         'order: object = rnnsmt.lm.estimate(iter(["a"]), "lm", prune=[0, 1]).figures["lines"]\n'

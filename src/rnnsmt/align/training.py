@@ -5,7 +5,6 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from rnnsmt.align import FAST_ALIGN_ITERATIONS, HMM_ITERATIONS, MAX_PAIRS, MODEL1_ITERATIONS, fast_align, hmm, model4
 from rnnsmt.align.bitext import Bitext, Offsets
 from rnnsmt.align.direction import Direction, Parameters
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say, time_left
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 from rnnsmt.base.writing import atomic_path
@@ -165,7 +165,7 @@ class AlignmentCheckpoint:
 
 @contextmanager
 def checkpoint_of(
-    directory: str | Path | None,
+    directory: StrPath | None,
     job: Mapping[str, object],
     bitext: Bitext,
     save_every: float,

@@ -4,7 +4,7 @@ A text is a path, or the sentences themselves where they are in memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from os import PathLike
+from os import PathLike, fspath
 from os.path import isfile
 from pathlib import Path
 from types import TracebackType
@@ -13,13 +13,14 @@ from typing import Annotated, Any, Final, Self, cast
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
 from rnnsmt.base.options import MAX_SEED, MAX_THREADS
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_lines
 from rnnsmt.base.writing import write_lines
 
-InputFile = Annotated[str | Path, Field(metavar="FILE", path="input", expected="a path")]
-InputDirectory = Annotated[str | Path, Field(metavar="DIR", path="input", expected="a path")]
-OutputFile = Annotated[str | Path, Field(metavar="FILE", path="output", expected="a path")]
-OutputDirectory = Annotated[str | Path, Field(metavar="DIR", path="directory", expected="a path")]
+InputFile = Annotated[StrPath, Field(metavar="FILE", path="input", expected="a path")]
+InputDirectory = Annotated[StrPath, Field(metavar="DIR", path="input", expected="a path")]
+OutputFile = Annotated[StrPath, Field(metavar="FILE", path="output", expected="a path")]
+OutputDirectory = Annotated[StrPath, Field(metavar="DIR", path="directory", expected="a path")]
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -27,19 +28,19 @@ OptionalOutput = Annotated[OutputFile | None, Field(required=True)]
 """An output that a Python caller may omit, because the function returns its content; the command requires it."""
 
 Text = Annotated[
-    str | Path | Iterable[str],
+    StrPath | Iterable[str],
     Field(metavar="FILE", path="input", expected="a path or a list of sentences"),
 ]
 """A file with one sentence per line; in Python, also the sentences: a list, a generator or a column of a data frame."""
 
 Texts = Annotated[
-    str | Path | Sequence[Path] | Iterable[str],
+    StrPath | Sequence[PathLike[str]] | Iterable[str],
     Field(metavar="FILE", path="input", expected="a path, a list of Path objects or a list of sentences", several=True),
 ]
 """One or more files that are read as one text; in Python, several files are ``Path`` objects, strings sentences."""
 
 SeveralTexts = Annotated[
-    str | Path | Sequence[Path] | Iterable[str | Iterable[str]],
+    StrPath | Sequence[PathLike[str]] | Iterable[str | Iterable[str]],
     Field(
         metavar="FILE",
         path="input",
@@ -51,19 +52,19 @@ SeveralTexts = Annotated[
 ``Path`` objects or lists of sentences, and the strings of a list are the sentences of one text."""
 
 InputFiles = Annotated[
-    str | Path | Sequence[str | Path],
+    StrPath | Sequence[StrPath],
     Field(metavar="FILE", path="input", expected="a path or a list of paths", several=True),
 ]
 """One or more files; see ``each``."""
 
 Alignment = Annotated[
-    str | Path | Iterable[Sequence[tuple[int, int]]],
+    StrPath | Iterable[Sequence[tuple[int, int]]],
     Field(metavar="FILE", path="input", expected="a path or a list of links for each sentence pair"),
 ]
 """A word alignment in Pharaoh format; in Python, also the links (source word, target word) of every sentence pair."""
 
 Alignments = Annotated[
-    str | Path | Iterable[Sequence[tuple[int, int]]] | Sequence[Path],
+    StrPath | Iterable[Sequence[tuple[int, int]]] | Sequence[PathLike[str]],
     Field(
         metavar="FILE",
         path="input",
@@ -74,7 +75,7 @@ Alignments = Annotated[
 """One or more files with the alignments of as many texts; in Python, also the links of the only text."""
 
 OutputFiles = Annotated[
-    str | Path | Sequence[str | Path],
+    StrPath | Sequence[StrPath],
     Field(metavar="FILE", path="output", expected="a path or a list of paths", several=True),
 ]
 
@@ -99,14 +100,14 @@ MemoryMb = Annotated[int, Field("memory limit in MB", ge=1)]
 MEMORY_MB: Final = 2000
 
 CheckpointDir = Annotated[
-    str | Path,
+    StrPath,
     Field(
         "checkpoint directory, used to resume an interrupted run", metavar="DIR", path="directory", expected="a path"
     ),
 ]
 
 CheckpointDirs = Annotated[
-    str | Path | Sequence[str | Path],
+    StrPath | Sequence[StrPath],
     Field(
         metavar="DIR",
         path="directory",
@@ -151,17 +152,17 @@ class TextFiles:
     def of(self, name: str, text: Text) -> str:
         """Return the file of a text; ``name`` is the name of the argument."""
         if isinstance(text, (str, PathLike)):
-            return str(text)
+            return fspath(text)
         write_lines(self.directory / name, sentences(name, text))
         return str(self.directory / name)
 
     def all_of(self, name: str, texts: Texts) -> list[str]:
         """Return the files of a text that may be several files."""
         if isinstance(texts, Sequence) and texts and not isinstance(texts, str):
-            if paths := [text for text in texts if isinstance(text, Path)]:
+            if paths := [text for text in texts if isinstance(text, PathLike)]:
                 if len(paths) < len(texts):
                     raise InputError(f"{name}: must be a list of Path objects or a list of sentences, not of both")
-                return [str(path) for path in paths]
+                return [fspath(path) for path in paths]
             if all(isinstance(text, str) and isfile(text) for text in texts):  # noqa: PTH113 - Path raises OSError for long texts
                 raise InputError(f"{name}: strings of a list are sentences; for files, use Path objects")
         return [self.of(name, cast("Text", texts))]

@@ -297,13 +297,13 @@ def _scalar(kind: Any, value: Any, text: bool) -> Any:
         if not isfinite(number):
             raise ValueError("must be a finite number")
         return number
-    if kind is Path and text:
+    if kind is PathLike and (text or isinstance(value, PathLike)):
         return Path(value)
     if kind is Any or (
         isinstance(kind, type) and isinstance(value, kind) and not isinstance(value, (bytes, bytearray))
     ):
         return value
-    names = {str: "a string", Path: "a path", bool: "True or False", NoneType: "None"}
+    names = {str: "a string", PathLike: "a path", bool: "True or False", NoneType: "None"}
     raise ValueError(f"must be {names.get(kind) or kind.__name__}")
 
 

@@ -51,7 +51,7 @@ _OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
 
 
 class Written(NamedTuple):
-    """A file or directory that an operation has written.
+    """A file or directory that an operation has written; a path, as arguments of functions are.
 
     Attributes:
         path: its path.
@@ -60,6 +60,10 @@ class Written(NamedTuple):
 
     path: Path
     figures: Mapping[str, object]
+
+    def __fspath__(self) -> str:
+        """Return the path as a string."""
+        return str(self.path)
 
 
 class Printed(list[str]):
@@ -85,6 +89,16 @@ class Values(list[Item]):
     def __init__(self, items: Iterable[Item], figures: Mapping[str, object]) -> None:
         super().__init__(items)
         self.figures = figures
+
+
+class WrittenFiles(Values[Path]):
+    """Paths of the files that an operation has written; a single one is a path, as arguments of functions are."""
+
+    def __fspath__(self) -> str:
+        """Return the path of the only file as a string."""
+        if len(self) != 1:
+            raise InputError(f"there are {len(self)} files; use one of them")
+        return str(self[0])
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from types import FrameType, TracebackType
 from typing import IO, Any
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.base.reading import read_json
 from rnnsmt.base.writing import TEMPORARY, write_json
@@ -168,7 +169,7 @@ LONGEST_VALUE = 40
 class CheckpointDirectory:
     """Checkpoint directory of one job."""
 
-    def __init__(self, path: str | Path, fingerprint: Mapping[str, object]) -> None:
+    def __init__(self, path: StrPath, fingerprint: Mapping[str, object]) -> None:
         """Create an object for a directory, without accessing the directory.
 
         Args:
@@ -181,7 +182,7 @@ class CheckpointDirectory:
         self._lock: IO[str] | None = None
 
     @staticmethod
-    def is_finished(path: str | Path) -> bool:
+    def is_finished(path: StrPath) -> bool:
         """Return whether a directory is that of a finished job, which a job with other settings may replace."""
         return (Path(path) / FINISHED).exists()
 

@@ -14,12 +14,12 @@ Statistics are additive over segments. The length of the hypothesis is its numbe
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import warn
 from rnnsmt.base.reading import read_parallel
 
@@ -90,7 +90,7 @@ def bleu_of(statistics: Sequence[int] | NDArray[np.integer]) -> BleuScore:
     )
 
 
-def read_texts(text: str | Path, references: Sequence[str | Path]) -> tuple[list[str], list[list[str]]]:
+def read_texts(text: StrPath, references: Sequence[StrPath]) -> tuple[list[str], list[list[str]]]:
     """Read decoder output, or the source of a dev set, together with its references.
 
     The number of empty segments is printed on stderr.

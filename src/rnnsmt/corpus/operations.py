@@ -25,6 +25,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.base.options import MAX_THREADS
+from rnnsmt.base.paths import StrPath
 from rnnsmt.config.languages import Language
 from rnnsmt.config.sections import (
     Escape,
@@ -580,7 +581,7 @@ def train_truecaser(input: Texts, output_model: OptionalOutput = None) -> "Casin
 @operation(version=1)
 def truecase(
     model: Annotated[
-        str | Path | Mapping[str, Mapping[str, int]],
+        StrPath | Mapping[str, Mapping[str, int]],
         Field(metavar="FILE", path="input", expected="a path or a model of train_truecaser"),
     ],
     input: Text,

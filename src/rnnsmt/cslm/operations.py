@@ -24,7 +24,7 @@ from rnnsmt.base.arguments import (
 )
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.operations import Values, Written, operation
+from rnnsmt.base.operations import Written, WrittenFiles, operation
 from rnnsmt.config.sections import Device, Rnn, Unknown, VocabSize
 from rnnsmt.cslm.settings import PRESETS, CslmSettings
 from rnnsmt.networks.settings import Presets
@@ -202,7 +202,7 @@ def rescore(
     unknown: Unknown = "class",
     device: Device = Rnn.device,
     threads: Threads = THREADS,
-) -> Values[Path]:
+) -> WrittenFiles:
     r"""Add the score of the CSLM to the features of n-best lists in Moses format.
 
     The feature ``CSLM0= x`` is appended to the features of every hypothesis; x is ln p of the whole translation,
@@ -246,4 +246,4 @@ def rescore(
     for (path,), alike, written in groups:
         scorer = CslmScorer(path, device, threads, normalized, unknown_score=unknown)
         counts.update(add_to_nbest(partial(scores_of_block, scorer), alike, written, "CSLM0"))
-    return Values(map(Path, outputs), counts)
+    return WrittenFiles(map(Path, outputs), counts)

@@ -9,6 +9,7 @@ import numpy as np
 
 from rnnsmt import __version__
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.base.reading import read_json
 from rnnsmt.base.writing import atomic_text, write_json
@@ -292,7 +293,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 """Formats of columns in the TSV files; other numbers have four decimals."""
 
 
-def write_tsv(path: str | Path, records: Sequence[Record], columns: Mapping[str, str], paper: bool) -> None:
+def write_tsv(path: StrPath, records: Sequence[Record], columns: Mapping[str, str], paper: bool) -> None:
     """Write a line for each record; paper: include the published figures."""
     from pandas import DataFrame
 
@@ -307,7 +308,7 @@ def _shown(columns: Mapping[str, str], paper: bool) -> list[str]:
     return [name for name in columns if paper or not name.startswith("paper_")]
 
 
-def write_table_json(path: str | Path, rows: Sequence[Record], contrasts: Sequence[Record], paper: bool) -> None:
+def write_table_json(path: StrPath, rows: Sequence[Record], contrasts: Sequence[Record], paper: bool) -> None:
     """Write rows and contrasts with six decimals, and the meaning of the columns; paper: include published figures."""
     columns, contrast_columns = _shown(COLUMNS, paper), _shown(CONTRAST_COLUMNS, paper)
     content = {

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.operations import Written
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.resuming import Stop
 from rnnsmt.networks.options import need_torch
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 def run_training(
     make_task: "Callable[[DeviceSetup], Task]",
     settings: "TrainingSettings",
-    outputs: tuple[str | Path, str | Path],
-    checkpoints: tuple[str | Path, float, float | None],
+    outputs: tuple[StrPath, StrPath],
+    checkpoints: tuple[StrPath, float, float | None],
     device: str,
     threads: int,
 ) -> Written:

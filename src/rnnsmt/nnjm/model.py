@@ -12,12 +12,12 @@ equations, the gradient and the scoring are those of the CSLM, whose inputs are 
 (``rnnsmt.networks.feed_forward``).
 """
 
-from pathlib import Path
 from typing import Annotated
 
 import torch
 from pydantic import Field
 
+from rnnsmt.base.paths import StrPath
 from rnnsmt.networks import feed_forward
 from rnnsmt.networks.data import Words
 from rnnsmt.networks.feed_forward import FeedForwardContent, TrainedNetwork
@@ -39,6 +39,6 @@ class JointContent(FeedForwardContent):
         return [*super().shortlists(), source]
 
 
-def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedNetwork:
+def load_model(path: StrPath, device: torch.device | str = "cpu") -> TrainedNetwork:
     """Read a model onto a device."""
     return feed_forward.load_model(path, FORMAT, JointContent, device)

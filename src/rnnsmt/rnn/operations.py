@@ -26,6 +26,7 @@ from rnnsmt.base.arguments import (
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Values, Written, operation
+from rnnsmt.base.paths import StrPath
 from rnnsmt.config.sections import Device, Rnn, VocabSize
 from rnnsmt.networks.settings import Presets
 from rnnsmt.rnn.settings import PRESETS, RnnSettings
@@ -53,16 +54,24 @@ def _check_shard(shard: tuple[int, int]) -> None:
 Shard = Annotated[tuple[int, int], Field(metavar="K/N", parse=_parse_shard, check=_check_shard)]
 
 
-class Column(NamedTuple):
-    """A number for every line of a phrase table.
+class TableColumn(NamedTuple):
+    """A number for every line of a phrase table; a path, as arguments of functions are, if there is an output file.
 
     Attributes:
         values: float32, in the order of the table; mapped from the output file if there is one.
         figures: statistics of the values, by name.
+        path: the output file, if there is one.
     """
 
     values: "NDArray[np.float32]"
     figures: dict[str, object]
+    path: Path | None = None
+
+    def __fspath__(self) -> str:
+        """Return the path of the output file as a string."""
+        if self.path is None:
+            raise InputError("the values were not written to a file")
+        return str(self.path)
 
 
 @operation(version=3)
@@ -179,7 +188,7 @@ def score(
     lines: InputFile | None = None,
     device: Device = Rnn.device,
     threads: Threads = THREADS,
-) -> Column:
+) -> TableColumn:
     """Compute log p(target | source) of all phrase pairs with the network.
 
     The score is a natural logarithm; it includes EOS and is not normalised by length. The output is a float32 array
@@ -229,11 +238,11 @@ def score(
     bounds = len(opened) * (number - 1) // shards, len(opened) * number // shards
     values = _column(output, score_batches(network, opened, *bounds, setup.device, threads))
     mean = float(values.sum(dtype=np.float64)) / max(len(values), 1)
-    return Column(values, {"pairs": len(values), "mean score": mean})
+    return TableColumn(values, {"pairs": len(values), "mean score": mean}, None if output is None else Path(output))
 
 
 @operation(version=1)
-def shortlist(pairs: InputDirectory, output: OptionalOutput = None) -> Column:
+def shortlist(pairs: InputDirectory, output: OptionalOutput = None) -> TableColumn:
     """Count the target words of every phrase pair that are not in the shortlist, the word penalty (WP) of the paper.
 
     This is not the WordPenalty of Moses, which counts all words. The output is an array (.npy) with one count n per
@@ -271,10 +280,10 @@ def shortlist(pairs: InputDirectory, output: OptionalOutput = None) -> Column:
             "has no effect"
         )
     outside = {"pairs with words outside the shortlist": touched, "words outside the shortlist": words}
-    return Column(values, {"pairs": len(values), **outside})
+    return TableColumn(values, {"pairs": len(values), **outside}, None if output is None else Path(output))
 
 
-def _column(output: str | Path | None, batches: "Iterable[NDArray[np.number]]") -> "NDArray[np.float32]":
+def _column(output: StrPath | None, batches: "Iterable[NDArray[np.number]]") -> "NDArray[np.float32]":
     """Write batches of numbers to a ``.npy`` file, which is returned mapped, or return them in memory."""
     import numpy as np
 

@@ -23,6 +23,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field, valid
 from rnnsmt.base.operations import Written, operation
 from rnnsmt.base.options import MAX_SEED
+from rnnsmt.base.paths import StrPath
 from rnnsmt.config.corpus_entry import Fraction
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class PoolFiles(NamedTuple):
     """
 
     name: str
-    scores: "str | Path | LineScores | None"
+    scores: "StrPath | LineScores | None"
     texts: Sequence[Text]
 
     @classmethod

@@ -18,6 +18,7 @@ from typing import Any
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import decompressed, sha256
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.base.writing import TEMPORARY
 from rnnsmt.corpus.download import TAR_DAMAGED, fetch_first, is_plain, open_tar
@@ -47,7 +48,7 @@ def cache_directory() -> Path:
     return Path(home) / "rnnsmt"
 
 
-def system_directory(system: str | Path) -> Path:
+def system_directory(system: StrPath) -> Path:
     """Return the directory of a tuned system, after downloading and unpacking it if necessary.
 
     Args:

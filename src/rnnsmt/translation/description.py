@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.options import MAX_INT
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import warn
 from rnnsmt.base.reading import read_json
 from rnnsmt.base.writing import write_json
@@ -91,7 +92,7 @@ class Description:
     examples: list[Name] = field(default_factory=list)
 
     @classmethod
-    def read(cls, directory: str | Path) -> "Description":
+    def read(cls, directory: StrPath) -> "Description":
         """Read the description in a directory."""
         path = Path(directory) / FILE
         if not path.parent.exists():
@@ -124,7 +125,7 @@ class Description:
                 f"{path}: {place[:60]}: {first['msg']}; correct it, or run the workflow or pack the system again"
             ) from None
 
-    def check_tokenizer(self, directory: str | Path) -> None:
+    def check_tokenizer(self, directory: StrPath) -> None:
         """Check that the tokeniser is the one of the training text.
 
         Args:
@@ -157,7 +158,7 @@ class Description:
         """Return the content of the file."""
         return {"format": FORMAT, **asdict(self)}
 
-    def write(self, directory: str | Path) -> None:
+    def write(self, directory: StrPath) -> None:
         """Write the description into a directory."""
         write_json(Path(directory) / FILE, self.content())
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import is_file
 from rnnsmt.base.options import DEVICES, MAX_THREADS, check_choice, check_integer
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import words_of
 from rnnsmt.config.sections import Preprocessing
 from rnnsmt.corpus.detokenizer import Detokenizer
@@ -138,7 +139,7 @@ class System:
 
     def __init__(
         self,
-        directory: str | Path,
+        directory: StrPath,
         texts: Sequence[str] | None = None,
         device: str = "auto",
         threads: int = 1,

@@ -26,7 +26,7 @@ from rnnsmt.base.arguments import (
 )
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field, Setting
-from rnnsmt.base.operations import CommandParser, Printed, Written, operation, operations_of
+from rnnsmt.base.operations import CommandParser, Printed, Written, WrittenFiles, operation, operations_of
 from rnnsmt.base.reading import read_lines
 from rnnsmt.stages import PACKAGES, operations
 
@@ -330,6 +330,19 @@ def test_texts_are_sentences_or_files(text: str, tmp_path: Path) -> None:
     COPY.add_options(command)
     options = command.parse_args(["--texts", text, text, "--output-dir", str(tmp_path / "new")])
     assert COPY.run(options) == {"lines": 4}
+
+
+def test_what_is_written_is_a_path(text: str, tmp_path: Path) -> None:
+    written = Written(Path(text), {"lines": 2})
+    assert Path(written).read_text() == Path(text).read_text()
+    for texts in (written, [written], WrittenFiles([Path(text)], {})):
+        assert copy(texts, tmp_path / "new").figures == {"lines": 2}
+    assert copy([written, Path(text)], tmp_path / "new").figures == {"lines": 4}
+    assert collect("here", {"a": [written]}, tmp_path / "out", more=[written])[1] == "a: 1"
+    with pytest.raises(InputError, match=r"^output .*used twice"):
+        count_words(written, written, kind="one")
+    with pytest.raises(InputError, match=r"^output .*: must be a path"):
+        count_words(["a"], WrittenFiles([Path("a"), Path("b")], {}), kind="one")
 
 
 def test_the_help_names_options(parser: CommandParser) -> None:
