@@ -128,7 +128,9 @@ def test_messages_name_the_arguments():
             lambda path: rnnsmt.rnn.prepare("table", ["a"], ["b"], path, vocab_size=2),
             "vocab_size 2: must be at least 3",
         ),
-        (lambda path: rnnsmt.rnn.score(path, path, shard=(3, 2)), r"shard \(3, 2\): must be K/N with K from 1 to N"),
+        (lambda path: rnnsmt.rnn.score(path, path, shard=(3, 2)), r"shard \(3, 2\): must be \(K, N\) with K from"),
+        (lambda path: rnnsmt.load(None), "directory None: must be a path"),
+        (lambda path: rnnsmt.load(path, threads="2"), "threads '2': must be an integer"),
         (lambda path: rnnsmt.cslm.prepare(["a b"], path), "specify vocab_size or vocabulary, one of them"),
         (
             lambda path: rnnsmt.nnjm.prepare(["a"], ["b"], ["0-0"], path, vocab_size=9),

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Annotated, Any, Final, Self, cast
 
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import Field
+from rnnsmt.base.fields import Field, is_series
 from rnnsmt.base.options import MAX_SEED, MAX_THREADS
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_lines
@@ -23,6 +23,7 @@ OutputFile = Annotated[StrPath, Field(metavar="FILE", path="output", expected="a
 OutputDirectory = Annotated[StrPath, Field(metavar="DIR", path="directory", expected="a path")]
 
 Positive = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
 
 OptionalOutput = Annotated[OutputFile | None, Field(required=True)]
 """An output that a Python caller may omit, because the function returns its content; the command requires it."""
@@ -122,11 +123,12 @@ Seeds = Annotated[
     Field("random seed of each run", expected="an integer from 0 or a list of them", several=True, required=True),
 ]
 
-SaveEvery = Annotated[float, Field("minimum time between checkpoints", ge=0, metavar="SECONDS")]
+SaveEvery = Annotated[float, Field("minimum time between checkpoints in seconds", ge=0, metavar="SECONDS")]
 SAVE_EVERY: Final = 300.0
 
 TimeLimit = Annotated[
-    float, Field("save a checkpoint and exit with status 75 before this time limit", gt=0, metavar="SECONDS")
+    float,
+    Field("save a checkpoint and exit with status 75 before this time limit in seconds", gt=0, metavar="SECONDS"),
 ]
 
 
@@ -193,7 +195,7 @@ def sentences(name: str, text: Text) -> Iterator[str]:
     if isinstance(text, (str, PathLike)):
         yield from read_lines(text)
         return
-    if isinstance(text, (bytes, bytearray)) or not isinstance(text, Iterable):
+    if not is_series(text):
         raise InputError(f"{name}: must be a path or a list of sentences, not {type(text).__name__}")
     for number, sentence in enumerate(text, 1):
         if not isinstance(sentence, str):

@@ -103,8 +103,8 @@ def train(
     r"""Train the continuous-space language model (Schwenk 2007) on text.
 
     Input is the directory written by `cslm prepare`; outputs are the network and its learning curve (JSON). The
-    perplexity of the validation n-grams is computed after every epoch. Training ends after --epochs epochs, or when the
-    perplexity has not improved for --patience epochs; the best parameters are saved.
+    perplexity of the validation n-grams is computed after every epoch. Training ends after ``epochs`` epochs, or when
+    the perplexity has not improved for ``patience`` epochs; the best parameters are saved.
 
     ``checkpoint_dir`` contains the last checkpoint, from which an interrupted run resumes. On a CPU, with the same
     ``threads``, the result is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before

@@ -270,7 +270,7 @@ def augment(
 
     A score file contains one natural logarithm per line of the table. The probability exp(score) is added to each line,
     because Moses takes the logarithm of every score; probabilities below 1e-40 are replaced by 1e-40. The table is
-    streamed; its other fields are not changed. Every --column adds one score; its files are consecutive shards.
+    streamed; its other fields are not changed. Every ``column`` adds one score; its files are consecutive shards.
 
     With ``ini``, the table is that of a model, for example of one that Moses built. ``output_ini`` is a copy of this
     moses.ini that refers to the new table and has a further weight for every column: 0 for a column of whole numbers,

@@ -42,13 +42,20 @@ if TYPE_CHECKING:
 def _parse_shard(text: str) -> tuple[int, int]:
     """Parse ``K/N``, or ``K-of-N`` as Snakemake's scattergather writes it."""
     match = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
-    return (int(match[1]), int(match[2])) if match else (0, 0)
+    if match is None or not _is_shard(shard := (int(match[1]), int(match[2]))):
+        raise ValueError("must be K/N with K from 1 to N, for example 2/8")
+    return shard
+
+
+def _is_shard(shard: tuple[int, int]) -> bool:
+    """Return whether K of a shard (K, N) is from 1 to N."""
+    return 1 <= shard[0] <= shard[1]
 
 
 def _check_shard(shard: tuple[int, int]) -> None:
-    """Check that K of a shard (K, N) is from 1 to N."""
-    if not 1 <= shard[0] <= shard[1]:
-        raise ValueError("must be K/N with K from 1 to N, for example 2/8")
+    """Check a shard of a call from Python."""
+    if not _is_shard(shard):
+        raise ValueError("must be (K, N) with K from 1 to N, for example (2, 8)")
 
 
 Shard = Annotated[tuple[int, int], Field(metavar="K/N", parse=_parse_shard, check=_check_shard)]
@@ -199,7 +206,7 @@ def score(
     computed in full float32 precision.
 
     With ``lines``, the output has one score for each of these lines, and the shards are shards of these lines. `phrases
-    augment` adds them to the filtered table, without --kept-lines.
+    augment` adds them to the filtered table, without ``kept_lines``.
 
     Example, in the directory of a run of the demo corpus:
 

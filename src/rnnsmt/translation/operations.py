@@ -169,9 +169,9 @@ def translate(
     phrases are loaded. Lines from a pipe are translated as soon as they arrive. On a terminal, the program shows a
     prompt; Ctrl-D exits.
 
-    --serve PORT keeps the system loaded and serves a web page at http://127.0.0.1:PORT and an HTTP API: POST /translate
-    with {"text": "..."} as application/json, or requests from LibreTranslate clients. SIGTERM and Ctrl-C stop the
-    server after the requests in progress, at most 30 seconds later; a second Ctrl-C stops it immediately.
+    ``serve=PORT`` keeps the system loaded and serves a web page at http://127.0.0.1:PORT and an HTTP API: POST
+    /translate with {"text": "..."} as application/json, or requests from LibreTranslate clients. SIGTERM and Ctrl-C
+    stop the server after the requests in progress, at most 30 seconds later; a second Ctrl-C stops it immediately.
 
     Examples, in the directory of a run of the demo corpus:
 
