@@ -157,6 +157,9 @@ def test_help_describes_every_option(package, stage):
         shown = parser._get_formatter()._expand_help(action)
         assert shown.count("(default: ") <= 1, shown
         assert not re.search(r"default: (\(|\[|\)|$)", shown), shown
+        assert not re.search(r"\b(null|None|Python)\b|``", shown), "what is typed in a configuration or in Python"
+        labels = set(re.findall(r"; ([\w-]+): ", shown)) - {"others"} if action.choices else set()
+        assert labels <= set(action.choices or ()), (shown, "describes a value that is refused")
 
 
 @pytest.mark.parametrize("page", [*PAGES, *BENCHMARKS], ids=name_of)

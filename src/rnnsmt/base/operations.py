@@ -48,7 +48,7 @@ Item = TypeVar("Item")
 _on_command_line = ContextVar("_on_command_line", default=False)
 """Whether the operation is run by a command, whose messages name options."""
 
-_SECTIONS = re.compile(r"^(Args|Returns|Raises|Yields):\n", re.M)
+_SECTIONS = re.compile(r"^(Args|Note|Returns|Raises|Yields):\n", re.M)
 _NAMED = re.compile(r"``(\w+)(?:=([^`]*))?``")
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)(?: (\d[\d.]*(?: \d+)*|[a-z][\w-]*))?")
 _OPTION_OF_COMMAND = re.compile(r"`(?:rnnsmt )?(?!rnnsmt)(\w+) ([a-z0-9-]+) --([a-z-]+)`")

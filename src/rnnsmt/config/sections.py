@@ -335,8 +335,8 @@ Iterations = Annotated[
     int | None,
     auto(
         "number of iterations; mert: the maximum, a run ends when the weights no longer change; others: exactly, "
-        "the weights of their second half are averaged; null: 25 with mert, 16 with others; a larger number "
-        "extends a finished run",
+        "the weights of their second half are averaged; a larger number extends a finished run (default: 25 with "
+        "mert, 16 with others)",
         demo=8,
         ge=1,
     ),

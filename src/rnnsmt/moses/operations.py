@@ -26,7 +26,7 @@ from rnnsmt.base.arguments import (
     each,
 )
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import Field, described
+from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Values, Written, WrittenFiles, operation
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_lines
@@ -35,7 +35,6 @@ from rnnsmt.config.features import UnknownScore
 from rnnsmt.config.sections import (
     DistortionLimit,
     NbestSize,
-    Optimizer,
     PhraseLength,
     Phrases,
     PhraseSmoothing,
@@ -60,7 +59,9 @@ Part = Literal["alignment", "training", "tuning", "decoding"]
 
 MosesAligner = Literal["model4", "fast_align"]
 
-MosesOptimizer = Annotated[Literal["mert", "mira"], described(Optimizer)[1]]
+MosesOptimizer = Annotated[
+    Literal["mert", "mira"], Field("optimizer; mert: minimum error rate training, as in the paper; mira: batch MIRA")
+]
 
 
 @operation(version=2)
