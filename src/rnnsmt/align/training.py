@@ -122,7 +122,8 @@ class AlignmentCheckpoint:
         self._directory, self._save_every, self._stop = directory, save_every, stop
         self._path = directory.path / "parameters.npz"
         self._saved = self._last = time.monotonic()
-        directory.lock()
+        with stop.waiting():
+            directory.lock()
         directory.clear_finished(self._path.name)
 
     def load(self) -> tuple[int, Parameters]:

@@ -15,7 +15,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, Any
@@ -42,6 +43,7 @@ class Stop:
         self.end = None if time_limit is None else time.monotonic() + time_limit - min(300.0, 0.1 * time_limit)
         self.signal: int | None = None
         self._ahead = 0.0
+        self._waits = False
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> "Stop":
@@ -52,10 +54,27 @@ class Stop:
         return self
 
     def _remember(self, number: int, _frame: FrameType | None) -> None:
-        """Handle a signal: record the first one, exit on the second."""
+        """Handle a signal: record the first one, exit on the second, or on the first in ``waiting``."""
         if self.signal is not None:
             raise SystemExit(128 + number)
         self.signal = number
+        if self._waits:
+            raise SystemExit(self.exit_code())
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let the first signal end the process inside the ``with`` block, where nothing can be lost.
+
+        Raises:
+            SystemExit: with ``exit_code()``, also if a signal has been recorded before.
+        """
+        if self.signal is not None:
+            raise SystemExit(self.exit_code())
+        self._waits = True
+        try:
+            yield
+        finally:
+            self._waits = False
 
     def asked(self, ahead: float = 0.0) -> bool:
         """Return whether the process must save a checkpoint and stop now.
@@ -65,6 +84,11 @@ class Stop:
         """
         self._ahead = max(self._ahead, ahead)
         return self.signal is not None or (self.end is not None and time.monotonic() + self._ahead >= self.end)
+
+    def end_if_interrupted(self) -> None:
+        """Raise ``KeyboardInterrupt`` after Ctrl-C, for work without a checkpoint."""
+        if self.signal == signal.SIGINT:
+            raise KeyboardInterrupt
 
     def reason(self) -> str:
         """Return the reason for stopping, for the log."""

@@ -75,7 +75,8 @@ class Training:
             SystemExit: 75 after SIGTERM or at the time limit, 130 after Ctrl-C, both with the checkpoint saved.
         """
         self.checkpoint = checkpoint = Checkpoint(checkpoint_dir, self.fingerprint())
-        checkpoint.lock()
+        with stop.waiting():
+            checkpoint.lock()
         saved = checkpoint.load(self.task.setup.device)
         if saved is not None:
             self.restore(saved)

@@ -403,6 +403,25 @@ def test_time_limit(directory, tmp_path, capfd, sigint, handler):
     assert signal.getsignal(signal.SIGINT) is (handler if ignored else resuming._stop)
 
 
+def test_ctrl_c_before_the_first_update_ends_at_once(directory, tmp_path, monkeypatch, sigint):
+    """There is nothing to save: neither an update nor the wait for the lock of another process follows."""
+    original = Pairs.open
+
+    def interrupted(path):
+        os.kill(os.getpid(), signal.SIGINT)
+        return original(path)
+
+    sigint(signal.default_int_handler)
+    monkeypatch.setattr(Pairs, "open", interrupted)
+    monkeypatch.setattr(Training, "__init__", lambda self, *_: pytest.fail("the training begins"))
+    assert main(command_line(directory, tmp_path)) == 130
+    stop = resuming.Stop(None)
+    with stop, pytest.raises(SystemExit) as ended, stop.waiting():
+        signal.raise_signal(signal.SIGTERM)
+        pytest.fail("the wait goes on")
+    assert ended.value.code == 75
+
+
 @pytest.mark.parametrize(("handler", "code"), [(signal.default_int_handler, 130), (signal.SIG_IGN, 0)])
 def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sigint, handler, code):
     original = Training.step

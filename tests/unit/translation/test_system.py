@@ -493,7 +493,7 @@ def test_an_error_of_a_forged_description_is_one_line(system: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda path: rnnsmt.load(path, texts="a b"), "texts: must be a list of segments, not a single string"),
+        (lambda path: rnnsmt.load(path, texts="a b"), "texts 'a b': must be a list of strings"),
         (lambda path: rnnsmt.load(path, device="gpu"), "device 'gpu': must be auto, cpu or cuda"),
         (lambda path: rnnsmt.load(path, threads=0), "threads 0: must be at least 1"),
         (lambda path: rnnsmt.load(path).translate_all("a b"), "texts: must be a list of segments, not a single string"),
