@@ -455,6 +455,10 @@ class _OneByName(argparse.Action):
         setattr(namespace, self.dest, found)
 
 
+REPEATABLE = (_Extend, _ByName, _OneByName)
+"""Actions of options that may be repeated."""
+
+
 def _entry_parser(field: Field) -> Callable[[str], tuple[str, Any]]:
     """Return the function that argparse calls with the text of an entry of a mapping."""
 

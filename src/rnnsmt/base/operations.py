@@ -36,7 +36,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NoReturn, ParamSpec, Typ
 
 from rnnsmt import base
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import Setting, add_option, fields_of
+from rnnsmt.base.fields import REPEATABLE, Setting, add_option, fields_of
 from rnnsmt.base.options import WORDING, option
 from rnnsmt.base.reading import STANDARD_STREAM
 from rnnsmt.base.writing import check_output, check_output_directory, write_lines_or_stdout
@@ -117,7 +117,7 @@ class Checked:
 
     @cached_property
     def settings(self) -> dict[str, Setting]:
-        """The arguments by name."""
+        """Return the arguments by name."""
         found = {}
         for name, parameter in inspect.signature(self.function).parameters.items():
             annotation = Any if parameter.annotation is parameter.empty else parameter.annotation  # of ``self``
@@ -126,7 +126,7 @@ class Checked:
 
     @cached_property
     def names(self) -> dict[str, Setting]:
-        """The arguments by name, and the settings of a network that an argument contains."""
+        """Return the arguments by name, and the settings of a network that an argument contains."""
         found: dict[str, Setting] = {}
         for setting in self.settings.values():
             if setting.field.group is not None and is_dataclass(setting.default):
@@ -197,7 +197,7 @@ class Operation(Checked):
 
     @cached_property
     def settings(self) -> dict[str, Setting]:
-        """The arguments by name; the description is that of the docstring, or else that of the type."""
+        """Return the arguments by name; the description is that of the docstring, or else that of the type."""
         described = dict(_entries(_sections(self.function).get("Args", "")))
         return {name: one.with_description(described.get(name, "")) for name, one in super().settings.items()}
 
@@ -266,8 +266,8 @@ class Operation(Checked):
                 continue
             (check_output if kinds[name] == "output" else check_output_directory)(path)
             # the directories of different options may be equal
-            others = [other.resolve() for user, other in paths if user == name or kinds[name] != "directory"]
-            if others.count(path.resolve()) > 1:
+            others = [_identity(other) for user, other in paths if user == name or kinds[name] != "directory"]
+            if others.count(_identity(path)) > 1:
                 raise InputError(f"{option(name)} {path}: used twice; every output must have a different name")
 
 
@@ -342,6 +342,15 @@ def _type_name(annotation: Any) -> str:
     return str(getattr(origin or annotation, "__name__", annotation))
 
 
+def _identity(path: Path) -> object:
+    """Return what two paths of the same file have in common: of one that exists, device and inode."""
+    try:
+        status = path.stat()
+    except OSError:
+        return path.resolve()
+    return status.st_dev, status.st_ino
+
+
 def operations_of(module: object) -> dict[str, Operation]:
     """Return the operations of a module by name of the command, in the order of their definition."""
     found = [getattr(value, "__operation__", None) for value in vars(module).values()]
@@ -357,8 +366,16 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **keywords)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse the words of a command, and keep them for messages."""
+        """Parse the words of a command, and keep them for messages; an option is given once unless it collects."""
         self._words = list(args or ())
+        seen = set()
+        for word in self._words[: (*self._words, "--").index("--")]:
+            action = self._option_string_actions.get(word.partition("=")[0])
+            if action is None or action.nargs == 0 or isinstance(action, REPEATABLE):
+                continue
+            if action.dest in seen:
+                self.error(f"argument {'/'.join(action.option_strings)}: given twice")
+            seen.add(action.dest)
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:

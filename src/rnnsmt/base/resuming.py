@@ -31,6 +31,12 @@ SAVED = 75
 """Exit status of a stage that stopped early with its checkpoint saved."""
 
 
+def check_time_limit(time_limit: float | None, checkpoint_dir: object) -> None:
+    """Check that a stage with a time limit has a checkpoint directory."""
+    if time_limit is not None and checkpoint_dir is None:
+        raise InputError("--time-limit requires --checkpoint-dir")
+
+
 class Stop:
     """Context manager that records SIGTERM and Ctrl-C instead of ending the process, and watches the time limit.
 

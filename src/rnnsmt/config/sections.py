@@ -89,13 +89,13 @@ class Preprocessing:
 
 
 @section
-class Words:
+class NumberOfWords:
     """Amount of text that selection keeps."""
 
     words: Annotated[float, Field(gt=0, description="millions of target words")]
 
 
-Amount = Literal["auto"] | Fraction | Words
+Amount = Literal["auto"] | Fraction | NumberOfWords
 
 
 @section

@@ -226,7 +226,7 @@ class Casing(dict[str, Counter[str]]):
 
     @property
     def figures(self) -> dict[str, int]:
-        """The figures for the last line of the log: words, and their forms."""
+        """Return the figures for the last line of the log: words, and their forms."""
         return {"words": len(self), "forms": sum(map(len, self.values()))}
 
 

@@ -63,7 +63,7 @@ def _distinct(words: list[str]) -> list[str]:
     return words
 
 
-Words = Annotated[list[str], FailFast(), AfterValidator(_distinct)]
+DistinctWords = Annotated[list[str], FailFast(), AfterValidator(_distinct)]
 """The words of a vocabulary in the metadata of a model file, without ``FIRST``, ``SECOND`` and ``LAST``."""
 
 

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from rnnsmt.base.options import MAX_INT
 from rnnsmt.base.paths import StrPath
-from rnnsmt.networks.data import Vocabulary, Words
+from rnnsmt.networks.data import DistinctWords, Vocabulary
 from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
 from rnnsmt.networks.gradients import product, put_gradient
 from rnnsmt.networks.model_file import ModelContent, ModelFormat, Shortlist, read_model, write_model
@@ -190,7 +190,7 @@ class FeedForwardContent(ModelContent):
     """
 
     sizes: FeedForwardSizes
-    words: Words
+    words: DistinctWords
     self_normalised: Annotated[bool, Field(alias="self-normalised")]
     unknown_words: Annotated[int, Field(alias="unknown words", ge=0, le=MAX_INT)]
 

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from rnnsmt.base.paths import StrPath
 from rnnsmt.networks import feed_forward
-from rnnsmt.networks.data import Words
+from rnnsmt.networks.data import DistinctWords
 from rnnsmt.networks.feed_forward import FeedForwardContent, TrainedNetwork
 from rnnsmt.networks.model_file import ModelFormat, Shortlist
 from rnnsmt.nnjm.settings import JointSizes
@@ -31,7 +31,7 @@ class JointContent(FeedForwardContent):
     """The metadata of a model file, with the source words."""
 
     sizes: JointSizes
-    source_words: Annotated[Words, Field(alias="source words")]
+    source_words: Annotated[DistinctWords, Field(alias="source words")]
 
     def shortlists(self) -> list[Shortlist]:
         """Return the words of the classes, and the source words."""

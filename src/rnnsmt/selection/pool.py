@@ -59,7 +59,7 @@ class LineScores:
 
     @cached_property
     def values(self) -> npt.NDArray[np.float32]:
-        """The scores, [lines]."""
+        """Return the scores, [lines]."""
         assert self.path is not None
         return read_scores(self.path)
 
@@ -84,7 +84,7 @@ class Selected:
 
     @property
     def curve(self) -> "DataFrame":
-        """The points as a table: fraction, lines, words, perplexity, oov_rate."""
+        """Return the points as a table: fraction, lines, words, perplexity, oov_rate."""
         from pandas import DataFrame
 
         return DataFrame([vars(point) for point in self.points])

@@ -28,7 +28,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.paths import StrPath
-from rnnsmt.networks.data import NULL, Vocabulary, Words
+from rnnsmt.networks.data import NULL, DistinctWords, Vocabulary
 from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
 from rnnsmt.networks.model_file import ModelContent, ModelFormat, Shortlist, read_model, write_model
 from rnnsmt.networks.softmax import LOG2E, ExactSoftmax, power_of_2
@@ -121,8 +121,8 @@ class BothWords(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    source: Words
-    target: Words
+    source: DistinctWords
+    target: DistinctWords
 
 
 class Seq2SeqContent(ModelContent):

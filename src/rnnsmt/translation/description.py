@@ -7,6 +7,7 @@ the limits of the search, and the paths of the other files, relative to the dire
 from dataclasses import asdict, field
 from pathlib import Path
 from typing import Annotated, Any
+from unicodedata import category
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
@@ -35,7 +36,17 @@ MAX_EXAMPLE = 300
 
 Limit = Annotated[int, Field(ge=1, le=MAX_INT)]
 
-Name = Annotated[str, Field(max_length=MAX_EXAMPLE)]
+Example = Annotated[str, Field(max_length=MAX_EXAMPLE)]
+
+
+def _name(name: str) -> str:
+    """Return a name, or raise ``ValueError`` if it has control characters, which would reach the user's terminal."""
+    if any(not character.isprintable() and category(character) != "Zs" for character in name):
+        raise ValueError("must not contain control characters")
+    return name
+
+
+Name = Annotated[Example, AfterValidator(_name)]
 
 
 def _file(path: str) -> str:
@@ -89,7 +100,7 @@ class Description:
     pop_limit: Limit = SearchOptions.pop_limit
     stack: Limit = SearchOptions.stack_size
     cslm_cells: Limit = SearchOptions.cslm_cells
-    examples: list[Name] = field(default_factory=list)
+    examples: list[Example] = field(default_factory=list)
 
     @classmethod
     def read(cls, directory: StrPath) -> "Description":

@@ -25,6 +25,7 @@ from rnnsmt.base.arguments import (
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Values, operation
+from rnnsmt.base.resuming import Stop, check_time_limit
 from rnnsmt.config.sections import (
     CslmCells,
     Device,
@@ -142,7 +143,6 @@ def tune(
             of files and seeds differ, or ``checkpoint_dir`` has an interrupted run with other settings or inputs.
     """
     from rnnsmt.base.progress import say
-    from rnnsmt.base.resuming import Stop
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.bleu.multi_bleu import read_texts
     from rnnsmt.formats.ini import MosesIni
@@ -153,8 +153,7 @@ def tune(
     from rnnsmt.tuning.options import LoopOptions, OptimizerOptions
     from rnnsmt.tuning.runs import ModelDecoder, by_model, open_checkpoints, tuning_runs, write_outputs
 
-    if time_limit is not None and checkpoint_dir is None:
-        raise InputError("--time-limit requires --checkpoint-dir")
+    check_time_limit(time_limit, checkpoint_dir)
     stop = Stop(time_limit)
     seeds = each(seed)
     none = [None] * len(seeds)

@@ -233,6 +233,7 @@ def test_the_defaults_are_those_of_the_signature(parser: CommandParser, text: st
         ("--siz 3", "unknown option --siz; did you mean --size?"),
         ("--zzz", "unknown option --zzz; see --help"),
         ("--text x", "the following arguments are required: --output, --kind"),
+        ("--output x --kind one --output=x", "argument --output: given twice"),
     ],
 )
 def test_wrong_options(parser: CommandParser, capsys: pytest.CaptureFixture[str], words: str, message: str) -> None:
@@ -343,6 +344,9 @@ def test_wrong_names_of_arguments_are_type_errors() -> None:
 def test_an_output_is_no_other_file_of_the_call(text: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^output .*text: used twice"):
         count_words(text, text, kind="one")
+    (tmp_path / "link").hardlink_to(text)
+    with pytest.raises(InputError, match=r"^output .*link: used twice"):
+        count_words(text, tmp_path / "link", kind="one")
     with pytest.raises(InputError, match="is a file, not a directory"):
         copy(["a"], text)
     with pytest.raises(InputError, match=r"^report .*used twice"):
