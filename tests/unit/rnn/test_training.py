@@ -40,6 +40,7 @@ from rnnsmt.rnn.settings import PRESETS, VARIANTS, RnnSettings, RnnSizes  # noqa
 from rnnsmt.rnn.training import RnnTask, pair_tensors  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
+from ..overriding import overridden  # noqa: E402
 
 torch.set_num_threads(1)
 CPU = DeviceSetup(torch.device("cpu"))
@@ -81,7 +82,7 @@ def command_line(directory, out, *options):
         "--checkpoint-dir",
         out / "checkpoint",
     ]
-    return [str(part) for part in ["rnn", "train", "--pairs", directory / "pairs", *OPTIONS, *files, *options]]
+    return overridden(["rnn", "train", "--pairs", directory / "pairs", *OPTIONS, *files], options)
 
 
 def outputs(out):
