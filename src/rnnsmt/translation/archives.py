@@ -71,11 +71,11 @@ def _downloaded(address: str) -> Path:
     """Return the cache directory of the archive at a URL."""
     url, _, fragment = address.partition("#")
     if not re.match(r"https?://", url, re.IGNORECASE):
-        raise InputError(f"--system {address}: must be a directory, an archive, or an https:// or http:// URL")
+        raise InputError(f"{address}: must be a directory, an archive, or an https:// or http:// URL")
     match = re.fullmatch(r"sha256=([0-9a-fA-F]{64})", fragment)
     if match is None:
         raise InputError(
-            f"--system {address}: a URL requires the SHA-256 of the archive, as published: write {url}#sha256= "
+            f"{address}: a URL requires the SHA-256 of the archive, as published: write {url}#sha256= "
             "and 64 hexadecimal digits"
         )
     digest = match[1].lower()
