@@ -86,12 +86,9 @@ class _Given(Namespace):
 
 def _written(value: Any, setting: Setting) -> str:
     """Return a value of an option as Python code; one of several values is written without a list."""
-    several = setting.field.several and isinstance(value, list)
-    return (
-        _literal(str(value[0]) if isinstance(value[0], Path) else value[0])
-        if several and len(value) == 1
-        else (_literal(value))
-    )
+    if setting.field.several and isinstance(value, list) and len(value) == 1:
+        value = str(value[0]) if isinstance(value[0], Path) else value[0]
+    return _literal(value)
 
 
 def _literal(value: Any) -> str:
