@@ -20,7 +20,7 @@ from rnnsmt import __version__, base
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import StageClock, print_messages, printable
 from rnnsmt.base.resuming import catch_signals, leave_signals, received_signal, signal_again
-from rnnsmt.stages import PACKAGES, SHORT, operations
+from rnnsmt.stages import FORMER, PACKAGES, SHORT, operations
 
 if TYPE_CHECKING:
     from rnnsmt.base.operations import CommandParser
@@ -36,20 +36,6 @@ EXTRAS = {
 
 PASSES_ON = ("project", "run")
 """Command whose options are not parsed here: all its words are values of its positional argument."""
-
-RENAMED = {
-    ("analysis", "mert-curves"): "tuning-curves",
-}
-"""Former names of commands, which are refused with the new name."""
-
-RENAMED = {
-    ("moses", "ini"): "write-ini",
-    ("evaluation", "bleu"): "score",
-    ("search", "binarise"): "binarize",
-    ("tuning", "mert"): "tune",
-    ("tuning", "optimise"): "optimize",
-}
-"""Former names of commands, which are refused with the new name."""
 
 EXIT_STATUS = """\
 exit status:
@@ -67,8 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     print_messages()
     short = words[0] if words and words[0] in SHORT else ""
     words[:1] = SHORT.get(short, words[:1])
-    if renamed := RENAMED.get((words[0], words[1]) if len(words) > 1 else ("", "")):
-        print(f"rnnsmt {words[0]} {words[1]}: error: the command is now `rnnsmt {words[0]} {renamed}`", file=sys.stderr)
+    if unknown := _unknown_command(words):
+        print(f"rnnsmt: error: {printable(unknown)}", file=sys.stderr)
         return 2
     if words[0:1] and words[0] in PACKAGES and words[1:2] and words[1] in operations(words[0]):
         if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words):
@@ -101,6 +87,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"rnnsmt {name}: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
+
+
+def _unknown_command(words: Sequence[str]) -> str:
+    """Return the message for words that name no command, with the command that may be meant; empty: they name one."""
+    named = [word for word in words[:2] if not word.startswith("-")]
+    if not named or words[0].startswith("-"):
+        return ""
+    for former in (" ".join(named), named[0]):
+        if former in FORMER:
+            return f"the command `rnnsmt {former}` of version 1.0.0 is gone; {FORMER[former]}"
+    package, *name = named
+    if package in PACKAGES and (not name or name[0] in operations(package)):
+        return ""
+
+    from difflib import get_close_matches
+
+    every = {f"{package} {name}": name for package in PACKAGES for name in operations(package)}
+    if package in PACKAGES:
+        shown, place = f"{package} {name[0]}", f"{package} "
+        near = [f"{package} {close}" for close in get_close_matches(name[0], operations(package), 1)]
+        near += [command for command, its_name in every.items() if its_name == name[0]]  # of another package
+    else:
+        shown, place = package, ""
+        close = get_close_matches(package, [*PACKAGES, *SHORT])
+        near = [f"{one} {part}" for one in close for part in name if f"{one} {part}" in every]
+        near += [command for command, its_name in every.items() if its_name == package]
+        near += close
+    hint = f"did you mean `rnnsmt {near[0]}`?" if near else f"see `rnnsmt {place}--help`"
+    return f"unknown command `rnnsmt {shown}`; {hint}"
 
 
 def _sentence(error: Exception) -> str | None:

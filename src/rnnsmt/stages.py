@@ -40,6 +40,41 @@ SHORT = {
 """Short names of commands: ``rnnsmt translate`` is ``rnnsmt translation translate``."""
 
 
+FORMER = {
+    "align count": "use `rnnsmt align words`",
+    "align cut": "use `rnnsmt align words`",
+    "align estimate": "use `rnnsmt align words`",
+    "align links": "use `rnnsmt align words`",
+    "analysis mert-curves": "use `rnnsmt analysis tuning-curves`",
+    "cslm describe": "`rnnsmt cslm train --help` shows the presets",
+    "cslm score": "use `rnnsmt cslm rescore` on an n-best list with one translation per sentence",
+    "evaluation bleu": "use `rnnsmt evaluation score`",
+    "evaluation comet": "use the program `comet-score` of unbabel-comet",
+    "lm interpolate": "use `rnnsmt lm estimate` on all text",
+    "monitoring": "use `rnnsmt status`",
+    "monitoring status": "use `rnnsmt status`",
+    "monitoring usage": 'see the section "Resource usage" of the report',
+    "moses add-column": "use `rnnsmt phrases augment --ini`",
+    "moses ini": "use `rnnsmt moses write-ini`",
+    "nnjm describe": "`rnnsmt nnjm train --help` shows the presets",
+    "nnjm export-nplm": "use `rnnsmt moses write-ini --nnjm` with a network of `rnnsmt nnjm train`",
+    "nnjm import-nplm": "use `rnnsmt moses write-ini --nnjm` with a network of `rnnsmt nnjm train`",
+    "nnjm rescore": "use `rnnsmt moses write-ini --nnjm` with a network of `rnnsmt nnjm train`",
+    "phrases fill-up": "there is no replacement",
+    "phrases prune": "use Moses' `filter-pt`",
+    "rnn describe": "`rnnsmt rnn train --help` shows the presets",
+    "rnn propose": "use `rnnsmt rnn translate --nbest N`",
+    "rnn sample": "use `rnnsmt rnn translate --nbest N`",
+    "search binarise": "use `rnnsmt search binarize`",
+    "seq2seq describe": "`rnnsmt seq2seq train --help` shows the presets",
+    "seq2seq score": "use `rnnsmt seq2seq rescore` on an n-best list with one translation per sentence",
+    "tuning mert": "use `rnnsmt tuning tune`",
+    "tuning optimise": "use `rnnsmt tuning optimize`",
+    "usage": 'see the section "Resource usage" of the report',
+}
+"""Commands of version 1.0.0 that were renamed or removed, with what to use instead; so does docs/upgrading.md."""
+
+
 def operations(package: str) -> "dict[str, Operation]":
     """Return the operations of a package by name of the command."""
     from rnnsmt.base.operations import operations_of

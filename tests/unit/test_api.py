@@ -38,17 +38,17 @@ def test_from_sentences_to_a_tuned_system(tmp_path):
     alignment = rnnsmt.align.symmetrize(*directions)
     assert alignment[0] == [(0, 0), (1, 1)]
     table, reordering = tables_of(english, french, tmp_path)
-    lm = rnnsmt.lm.estimate(french, tmp_path / "lm.arpa.gz", order=2).path
-    vocabularies = rnnsmt.rnn.prepare(english, french, tmp_path / "vocabularies").path
+    lm = rnnsmt.lm.estimate(french, tmp_path / "lm.arpa.gz", order=2)
+    vocabularies = rnnsmt.rnn.prepare(english, french, tmp_path / "vocabularies")
     outputs = [tmp_path / name for name in OUTPUTS]
     inputs = tmp_path / STORE, vocabularies
-    network = rnnsmt.rnn.train(*inputs, *outputs, settings=RnnSettings.preset("demo", updates=3, hidden=8)).path
+    network = rnnsmt.rnn.train(*inputs, *outputs, settings=RnnSettings.preset("demo", updates=3, hidden=8))
     column = {"name": "rnn", "vocabularies": vocabularies, "model": network}
     scores = rnnsmt.phrases.column(tmp_path / STORE, tmp_path / "scores.npy", **column)
     assert len(scores.values) == 8 and max(scores.values) < 0
-    augmented = rnnsmt.phrases.augment([[tmp_path / "scores.npy"]], tmp_path / "augmented.gz", phrase_table=table).path
+    augmented = rnnsmt.phrases.augment([[scores]], tmp_path / "augmented.gz", phrase_table=table)
     files = {"phrase_table": augmented, "reordering_table": reordering, "lm": lm, "lm_order": 2, "num_features": 5}
-    ini = rnnsmt.moses.write_ini(tmp_path / "moses.ini", **files).path
+    ini = rnnsmt.moses.write_ini(tmp_path / "moses.ini", **files)
     assert list(rnnsmt.search.decode(ini, ["a house", ""])) == ["une maison", ""]
     tuned = tmp_path / "mine/moses.ini"
     [run] = rnnsmt.tuning.tune(ini, ["the house a sea"], ["la maison une mer"], tuned, iterations=1)
@@ -134,8 +134,10 @@ def test_messages_name_the_arguments():
         ),
         (
             lambda path: rnnsmt.phrases.column(path, name="wp", shard=(3, 2)),
-            r"shard \(3, 2\): must be K/N with K from 1 to N",
+            r"shard \(3, 2\): must be \(K, N\) with K from",
         ),
+        (lambda path: rnnsmt.load(None), "directory None: must be a path"),
+        (lambda path: rnnsmt.load(path, threads="2"), "threads '2': must be an integer"),
         (lambda path: rnnsmt.cslm.prepare(["a b"], path), "specify vocab_size or vocabulary, one of them"),
         (
             lambda path: rnnsmt.nnjm.prepare(["a"], ["b"], ["0-0"], path, vocab_size=9),
@@ -154,7 +156,7 @@ def tables_of(source: list[str], target: list[str], directory: Path) -> tuple[Pa
     """Write phrase table and reordering table of pairs of two words, which are aligned monotonically."""
     text = source, target, [[(0, 0), (1, 1)]] * len(source)
     lexical = rnnsmt.phrases.lexical(*text, directory / "lex.e2f", directory / "lex.f2e")
-    pairs = rnnsmt.phrases.extract(*text, directory / "pairs.parquet", directory / STORE).path
+    pairs = rnnsmt.phrases.extract(*text, directory / "pairs.parquet")
     table = rnnsmt.phrases.score(pairs, lexical.e2f, lexical.f2e, directory / "table.gz", smoothing="none").path
     return table, rnnsmt.phrases.reordering(pairs, directory / "reordering.gz").path
 
@@ -212,7 +214,7 @@ def test_networks_of_the_search(tmp_path):
     source, target = ["the house", "the sea", "a house"] * 9, ["la maison", "la mer", "une maison"] * 9
     links = [[(0, 0), (1, 1)]] * 27
     table, reordering = tables_of(source, target, tmp_path)
-    lm = rnnsmt.lm.estimate(target, tmp_path / "lm.arpa.gz", order=2).path
+    lm = rnnsmt.lm.estimate(target, tmp_path / "lm.arpa.gz", order=2)
     words = rnnsmt.cslm.prepare(target, tmp_path / "cslm", vocab_size=10).path
     small = {"epochs": 1, "hidden_1": 8}
     outputs = [words / name for name in OUTPUTS]
@@ -265,6 +267,8 @@ def test_types_for_the_callers_checker(tmp_path):
     program.write_text(
         'import rnnsmt\ntext: str = rnnsmt.load("dir").translate("a")\n'
         'links: object = rnnsmt.align.words(iter(["a"]), ["b"], direction="forward")[0]\n'
+        'table = rnnsmt.phrases.score("pairs", "e2f", "f2e", "table")\n'
+        'pairs: object = rnnsmt.rnn.prepare(table, ["a"], ["b"], "pairs")\n'
         'settings = rnnsmt.rnn.RnnSettings.preset("demo", epochs=2)\n'
         'outputs = "model", "history", "checkpoint"\n'
         'path: object = rnnsmt.rnn.train("pairs", "vocabularies", *outputs, settings=settings).path\n'

@@ -16,12 +16,12 @@ import yaml
 from snakemake.utils import update_config
 
 from rnnsmt.base.fields import fields_of
-from rnnsmt.cli import PASSES_ON, command_parser
+from rnnsmt.cli import PASSES_ON, command_parser, main
 from rnnsmt.config.sections import Config
 from rnnsmt.plan.validation import checked_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.project.reference import reference_lines
-from rnnsmt.stages import PACKAGES, SHORT, operations
+from rnnsmt.stages import FORMER, PACKAGES, SHORT, operations
 from rnnsmt.translation import connections, queries, request_queue, serve
 from rnnsmt.translation.system import MAX_CHARACTERS
 
@@ -157,6 +157,9 @@ def test_help_describes_every_option(package, stage):
         shown = parser._get_formatter()._expand_help(action)
         assert shown.count("(default: ") <= 1, shown
         assert not re.search(r"default: (\(|\[|\)|$)", shown), shown
+        assert not re.search(r"\b(null|None|Python)\b|``", shown), "what is typed in a configuration or in Python"
+        labels = set(re.findall(r"; ([\w-]+): ", shown)) - {"others"} if action.choices else set()
+        assert labels <= set(action.choices or ()), (shown, "describes a value that is refused")
 
 
 @pytest.mark.parametrize("page", [*PAGES, *BENCHMARKS], ids=name_of)
@@ -246,3 +249,34 @@ def test_limits_of_the_server():
         f"for at most {connections.DRAIN_SECONDS} seconds",
     ):
         assert said in table, said
+
+
+def test_former_commands_are_in_the_docs():
+    """A former command is refused with what the table of the docs says."""
+    text = (ROOT / "docs/upgrading.md").read_text().partition("\n## Commands\n")[2]
+    rows = [row.split(" | ") for row in re.findall(r"^\| (.*) \|$", text, re.M)]
+    for command, sentence in FORMER.items():
+        cells = [row[1] for row in rows if re.search(rf"`(?:rnnsmt )?{command}( status)?`", row[0])]
+        assert cells, command
+        for name in re.findall(r"`(?:rnnsmt )?([^`]*)`", sentence):
+            assert any(name in cell for cell in cells), (command, name)
+            words = name.split()
+            assert words[0] not in PACKAGES or words[1] in operations(words[0])
+    assert not {f"{package} {name}" for package in PACKAGES for name in operations(package)} & set(FORMER)
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ("rnn trian", "rnn train"),
+        ("rn train", "rnn train"),
+        ("corpus estimate", "lm estimate"),
+        ("transalte letter", "translate"),
+        ("train-truecaser --help", "corpus train-truecaser"),
+        ("tuning mert --ini a", "tuning tune"),
+        ("xyzzy", "--help"),
+    ],
+)
+def test_an_unknown_command_names_the_one_that_is_meant(words, command, capsys):
+    assert main(words.split()) == 2
+    assert f"`rnnsmt {command}`" in capsys.readouterr().err

@@ -1,6 +1,5 @@
 """A parallel corpus as word ids in flat arrays, the input format of the aligners."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy.typing as npt
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import Interner
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import check_tokenised, read_line_blocks
 from rnnsmt.formats.pharaoh import MAX_POSITION
 
@@ -43,7 +43,7 @@ class Bitext(NamedTuple):
         return len(self.source.offsets) - 1
 
 
-def read_bitext(source: str | Path, target: str | Path) -> Bitext:
+def read_bitext(source: StrPath, target: StrPath) -> Bitext:
     """Read a tokenised parallel corpus whose words are separated by spaces.
 
     Memory: 4 bytes per word and 8 per sentence on each side, and the vocabularies.
@@ -63,7 +63,7 @@ def read_bitext(source: str | Path, target: str | Path) -> Bitext:
     return Bitext(first, second)
 
 
-def _read_side(path: str | Path) -> BitextSide:
+def _read_side(path: StrPath) -> BitextSide:
     words = Interner()
     ids: list[Ids] = []
     lengths: list[npt.NDArray[np.int32]] = []

@@ -19,6 +19,7 @@ from rnnsmt.base.arguments import (
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.operations import operation
 from rnnsmt.base.reading import count_lines
+from rnnsmt.base.resuming import check_time_limit
 from rnnsmt.config import sections
 from rnnsmt.registries import ALIGNERS
 
@@ -85,8 +86,7 @@ def words(
     from rnnsmt.formats.pharaoh import WordAlignment
     from rnnsmt.stages import operations
 
-    if time_limit is not None and checkpoint_dir is None:
-        raise InputError("--time-limit requires --checkpoint-dir")
+    check_time_limit(time_limit, checkpoint_dir)
     with TextFiles() as files:
         bitext = read_bitext(files.of("source", source), files.of("target", target))
     job = {

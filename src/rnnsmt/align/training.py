@@ -5,7 +5,6 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ from rnnsmt.align import MAX_PAIRS
 from rnnsmt.align.bitext import Bitext, BitextSide, Offsets
 from rnnsmt.align.direction import Aligner, Direction, Parameters
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say, time_left
 from rnnsmt.base.resuming import CheckpointDirectory, Stop
 from rnnsmt.base.writing import atomic_path
@@ -121,7 +121,8 @@ class AlignmentCheckpoint:
         self._directory, self._save_every, self._stop = directory, save_every, stop
         self._path = directory.path / "parameters.npz"
         self._saved = self._last = time.monotonic()
-        directory.lock()
+        with stop.waiting():
+            directory.lock()
         directory.clear_finished(self._path.name)
 
     def load(self) -> tuple[int, Parameters]:
@@ -164,7 +165,7 @@ class AlignmentCheckpoint:
 
 @contextmanager
 def checkpoint_of(
-    directory: str | Path | None,
+    directory: StrPath | None,
     job: Mapping[str, object],
     bitext: Bitext,
     save_every: float,

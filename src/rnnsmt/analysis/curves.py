@@ -4,12 +4,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_json, words_of
 from rnnsmt.base.rendering import BLUE, GREY, ORANGE, canvas
 from rnnsmt.bleu.multi_bleu import bleu_of
@@ -74,7 +74,7 @@ class LearningCurve:
     unigram: float | None
 
     @classmethod
-    def read(cls, path: str | Path) -> "LearningCurve":
+    def read(cls, path: StrPath) -> "LearningCurve":
         """Read a history written by ``rnn train``, ``cslm train``, ``nnjm train`` or ``seq2seq train``."""
         history = read_json(path)
         rows = history["curve"]
@@ -156,7 +156,7 @@ class TuningCurve:
     bleu: float
 
     @classmethod
-    def read(cls, path: str | Path) -> "TuningCurve":
+    def read(cls, path: StrPath) -> "TuningCurve":
         """Read the history (``history.json``) of a tuning run."""
         run = read_json(path)
         last = run["iterations"][-1]

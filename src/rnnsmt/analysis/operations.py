@@ -23,6 +23,7 @@ from rnnsmt.base.arguments import (
 )
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Written, operation
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.rendering import check_format
 
 if TYPE_CHECKING:
@@ -480,9 +481,7 @@ def report(
     return Written(Path(output), written)
 
 
-def _load_network(
-    path: str | Path, pairs_file: str | Path, vocabularies: str | Path
-) -> "tuple[RNNEncoderDecoder, Pairs]":
+def _load_network(path: StrPath, pairs_file: StrPath, vocabularies: StrPath) -> "tuple[RNNEncoderDecoder, Pairs]":
     """Load a network from a model file, on the CPU, and the phrase pairs in its vocabularies."""
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.model import load_model_of

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.table_lines import COUNTS, SOURCE
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import Meter
 from rnnsmt.base.reading import words_of
 from rnnsmt.base.rendering import canvas
@@ -43,7 +44,7 @@ FREQUENT, RARE = 0.99, 0.1
 # Reading
 
 
-def _lines(table: str | Path) -> Iterator[PhraseLines]:
+def _lines(table: StrPath) -> Iterator[PhraseLines]:
     """Yield the lines of a table in blocks, showing progress."""
     meter = Meter(f"reading {Path(table).name}")
     for lines in read_phrase_lines(table):
@@ -51,7 +52,7 @@ def _lines(table: str | Path) -> Iterator[PhraseLines]:
         meter.add(len(lines.bounds))
 
 
-def _entries(table: str | Path, column: ScoreColumn, wanted: NDArray[np.int64]) -> dict[int, PhraseEntry]:
+def _entries(table: StrPath, column: ScoreColumn, wanted: NDArray[np.int64]) -> dict[int, PhraseEntry]:
     """Return the entries of some lines (0-based, ascending) by line, if every line of the table has a score."""
     entries: dict[int, PhraseEntry] = {}
     begin = 0
@@ -93,7 +94,7 @@ class PhraseSample(NamedTuple):
         return figures
 
 
-def draw_sample(table: str | Path, scores: Sequence[str], size: int, seed: int) -> PhraseSample:
+def draw_sample(table: StrPath, scores: Sequence[str], size: int, seed: int) -> PhraseSample:
     """Draw up to ``size`` lines uniformly without replacement.
 
     Args:
@@ -154,7 +155,7 @@ def draw_score_scatter(pairs: PhraseSample) -> "Figure":
     return figure
 
 
-def _direct(entry: PhraseEntry, table: str | Path, number: int) -> tuple[float, float]:
+def _direct(entry: PhraseEntry, table: StrPath, number: int) -> tuple[float, float]:
     """Return direct probability and count of an entry."""
     if len(entry.scores) <= DIRECT:
         raise InputError(
@@ -222,7 +223,7 @@ def choose(phrases: Sequence[LongPhrase], number: int, seed: int) -> tuple[list[
     return chosen[0], chosen[1]
 
 
-def long_phrases(table: str | Path, targets: int) -> list[LongPhrase]:
+def long_phrases(table: StrPath, targets: int) -> list[LongPhrase]:
     """Return the long source phrases of a table with at least ``targets`` targets."""
     phrases: list[LongPhrase] = []
     first, end = 0, 0
@@ -251,7 +252,7 @@ def long_phrases(table: str | Path, targets: int) -> list[LongPhrase]:
 
 
 def examples_of(
-    table: str | Path,
+    table: StrPath,
     scores: Sequence[str],
     chosen: Sequence[LongPhrase],
     model: "RNNEncoderDecoder",

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from rnnsmt import __version__
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_json, read_lines
 from rnnsmt.base.rendering import write_page
 from rnnsmt.config.features import network_titles
@@ -98,7 +99,7 @@ WIDE = 576.0
 """Minimum width in points of a figure that is shown on a separate line of the page."""
 
 
-def picture_of(path: str | Path) -> dict[str, Any]:
+def picture_of(path: StrPath) -> dict[str, Any]:
     """Return name, title and data URL of an SVG figure, for embedding in a page, and whether it is wide."""
     text = "\n".join(read_lines(path))
     name = Path(path).stem
@@ -138,23 +139,23 @@ def provenance_of(content: Mapping[str, Any], test_sets: Collection[str]) -> dic
     return cells
 
 
-def embedding_map(path: str | Path) -> dict[str, Any]:
+def embedding_map(path: StrPath) -> dict[str, Any]:
     """Return a map with its name and title; Moses' entities in its labels are replaced by characters."""
     content, name = read_json(path), Path(path).stem
     return {"name": name, "title": MAPS.get(name, name), **content, "labels": [*map(unescape, content["labels"])]}
 
 
 def write_report(
-    output: str | Path,
+    output: StrPath,
     *,
-    table: str | Path,
-    provenance: str | Path,
-    figures: Sequence[str | Path],
-    maps: Sequence[str | Path],
-    comparisons: Sequence[str | Path],
-    examples: str | Path | None,
-    overlap: str | Path | None,
-    logs: str | Path,
+    table: StrPath,
+    provenance: StrPath,
+    figures: Sequence[StrPath],
+    maps: Sequence[StrPath],
+    comparisons: Sequence[StrPath],
+    examples: StrPath | None,
+    overlap: StrPath | None,
+    logs: StrPath,
 ) -> dict[str, object]:
     """Write the page; return the figures of the stage.
 

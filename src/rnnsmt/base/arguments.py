@@ -4,42 +4,44 @@ A text is a path, or the sentences themselves where they are in memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from os import PathLike
+from os import PathLike, fspath
 from os.path import isfile
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Final, Self, cast
 
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import Field
+from rnnsmt.base.fields import Field, is_series
 from rnnsmt.base.options import MAX_SEED, MAX_THREADS
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_lines
 from rnnsmt.base.writing import write_lines
 
-InputFile = Annotated[str | Path, Field(metavar="FILE", path="input", expected="a path")]
-InputDirectory = Annotated[str | Path, Field(metavar="DIR", path="input", expected="a path")]
-OutputFile = Annotated[str | Path, Field(metavar="FILE", path="output", expected="a path")]
-OutputDirectory = Annotated[str | Path, Field(metavar="DIR", path="directory", expected="a path")]
+InputFile = Annotated[StrPath, Field(metavar="FILE", path="input", expected="a path")]
+InputDirectory = Annotated[StrPath, Field(metavar="DIR", path="input", expected="a path")]
+OutputFile = Annotated[StrPath, Field(metavar="FILE", path="output", expected="a path")]
+OutputDirectory = Annotated[StrPath, Field(metavar="DIR", path="directory", expected="a path")]
 
 Positive = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
 
 OptionalOutput = Annotated[OutputFile | None, Field(required=True)]
 """An output that a Python caller may omit, because the function returns its content; the command requires it."""
 
 Text = Annotated[
-    str | Path | Iterable[str],
+    StrPath | Iterable[str],
     Field(metavar="FILE", path="input", expected="a path or a list of sentences"),
 ]
 """A file with one sentence per line; in Python, also the sentences: a list, a generator or a column of a data frame."""
 
 Texts = Annotated[
-    str | Path | Sequence[Path] | Iterable[str],
+    StrPath | Sequence[PathLike[str]] | Iterable[str],
     Field(metavar="FILE", path="input", expected="a path, a list of Path objects or a list of sentences", several=True),
 ]
 """One or more files that are read as one text; in Python, several files are ``Path`` objects, strings sentences."""
 
 SeveralTexts = Annotated[
-    str | Path | Sequence[Path] | Iterable[str | Iterable[str]],
+    StrPath | Sequence[PathLike[str]] | Iterable[str | Iterable[str]],
     Field(
         metavar="FILE",
         path="input",
@@ -51,19 +53,19 @@ SeveralTexts = Annotated[
 ``Path`` objects or lists of sentences, and the strings of a list are the sentences of one text."""
 
 InputFiles = Annotated[
-    str | Path | Sequence[str | Path],
+    StrPath | Sequence[StrPath],
     Field(metavar="FILE", path="input", expected="a path or a list of paths", several=True),
 ]
 """One or more files; see ``each``."""
 
 Alignment = Annotated[
-    str | Path | Iterable[Sequence[tuple[int, int]]],
+    StrPath | Iterable[Sequence[tuple[int, int]]],
     Field(metavar="FILE", path="input", expected="a path or a list of links for each sentence pair"),
 ]
 """A word alignment in Pharaoh format; in Python, also the links (source word, target word) of every sentence pair."""
 
 Alignments = Annotated[
-    str | Path | Iterable[Sequence[tuple[int, int]]] | Sequence[Path],
+    StrPath | Iterable[Sequence[tuple[int, int]]] | Sequence[PathLike[str]],
     Field(
         metavar="FILE",
         path="input",
@@ -74,7 +76,7 @@ Alignments = Annotated[
 """One or more files with the alignments of as many texts; in Python, also the links of the only text."""
 
 OutputFiles = Annotated[
-    str | Path | Sequence[str | Path],
+    StrPath | Sequence[StrPath],
     Field(metavar="FILE", path="output", expected="a path or a list of paths", several=True),
 ]
 
@@ -99,14 +101,14 @@ MemoryMb = Annotated[int, Field("memory limit in MB", ge=1)]
 MEMORY_MB: Final = 2000
 
 CheckpointDir = Annotated[
-    str | Path,
+    StrPath,
     Field(
         "checkpoint directory, used to resume an interrupted run", metavar="DIR", path="directory", expected="a path"
     ),
 ]
 
 CheckpointDirs = Annotated[
-    str | Path | Sequence[str | Path],
+    StrPath | Sequence[StrPath],
     Field(
         metavar="DIR",
         path="directory",
@@ -121,11 +123,12 @@ Seeds = Annotated[
     Field("random seed of each run", expected="an integer from 0 or a list of them", several=True, required=True),
 ]
 
-SaveEvery = Annotated[float, Field("minimum time between checkpoints", ge=0, metavar="SECONDS")]
+SaveEvery = Annotated[float, Field("minimum time between checkpoints in seconds", ge=0, metavar="SECONDS")]
 SAVE_EVERY: Final = 300.0
 
 TimeLimit = Annotated[
-    float, Field("save a checkpoint and exit with status 75 before this time limit", gt=0, metavar="SECONDS")
+    float,
+    Field("save a checkpoint and exit with status 75 before this time limit in seconds", gt=0, metavar="SECONDS"),
 ]
 
 
@@ -151,17 +154,17 @@ class TextFiles:
     def of(self, name: str, text: Text) -> str:
         """Return the file of a text; ``name`` is the name of the argument."""
         if isinstance(text, (str, PathLike)):
-            return str(text)
+            return fspath(text)
         write_lines(self.directory / name, sentences(name, text))
         return str(self.directory / name)
 
     def all_of(self, name: str, texts: Texts) -> list[str]:
         """Return the files of a text that may be several files."""
         if isinstance(texts, Sequence) and texts and not isinstance(texts, str):
-            if paths := [text for text in texts if isinstance(text, Path)]:
+            if paths := [text for text in texts if isinstance(text, PathLike)]:
                 if len(paths) < len(texts):
                     raise InputError(f"{name}: must be a list of Path objects or a list of sentences, not of both")
-                return [str(path) for path in paths]
+                return [fspath(path) for path in paths]
             if all(isinstance(text, str) and isfile(text) for text in texts):  # noqa: PTH113 - Path raises OSError for long texts
                 raise InputError(f"{name}: strings of a list are sentences; for files, use Path objects")
         return [self.of(name, cast("Text", texts))]
@@ -192,7 +195,7 @@ def sentences(name: str, text: Text) -> Iterator[str]:
     if isinstance(text, (str, PathLike)):
         yield from read_lines(text)
         return
-    if isinstance(text, (bytes, bytearray)) or not isinstance(text, Iterable):
+    if not is_series(text):
         raise InputError(f"{name}: must be a path or a list of sentences, not {type(text).__name__}")
     for number, sentence in enumerate(text, 1):
         if not isinstance(sentence, str):

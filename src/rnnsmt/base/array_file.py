@@ -19,6 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from rnnsmt.base.arrays import release_pages
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.writing import atomic_path, scratch_directory
 
 _TYPES = {
@@ -41,7 +42,7 @@ class ArrayFile(Mapping[str, NDArray[Any]]):
         entries: further entries of the header.
     """
 
-    def __init__(self, path: str | Path, remedy: str) -> None:
+    def __init__(self, path: StrPath, remedy: str) -> None:
         """Map a file; ``remedy`` is the advice at the end of error messages.
 
         Raises:
@@ -118,7 +119,7 @@ class ArrayWriter:
 
 
 @contextmanager
-def write_arrays(path: str | Path, types: Mapping[str, DTypeLike]) -> Iterator[ArrayWriter]:
+def write_arrays(path: StrPath, types: Mapping[str, DTypeLike]) -> Iterator[ArrayWriter]:
     """Write a file atomically: the arrays are appended to in the ``with`` block.
 
     Until its end, they are files in a scratch directory.

@@ -4,7 +4,6 @@ import hashlib
 import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from tokenize import TokenError
 from typing import Any, BinaryIO, cast
 
@@ -13,13 +12,14 @@ from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.writing import atomic_path
 
 _DAMAGED = (EOFError, ValueError, TypeError, OverflowError, MemoryError, RecursionError, SyntaxError, TokenError)
 """Exceptions of numpy for a file with a damaged header, which it parses as Python."""
 
 
-def read_array(path: str | Path, kind: type[np.generic], remedy: str) -> NDArray[Any]:
+def read_array(path: StrPath, kind: type[np.generic], remedy: str) -> NDArray[Any]:
     """Map a ``.npy`` file of one dimension into memory; elements are read on access.
 
     Args:
@@ -81,7 +81,7 @@ class GrowingArray:
 
 
 @contextmanager
-def growing_array(path: str | Path, dtype: DTypeLike) -> Iterator[GrowingArray]:
+def growing_array(path: StrPath, dtype: DTypeLike) -> Iterator[GrowingArray]:
     """Write a ``GrowingArray`` atomically."""
     with atomic_path(path) as temporary, temporary.open("wb+") as out:
         array = GrowingArray(out, dtype)

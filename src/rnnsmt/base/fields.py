@@ -117,7 +117,9 @@ class Field:
         extra = {"demo": self.demo} if self.demo is not None else {}
         if self.registry is not None:
             extra["examples"] = list(self.registry)
-        yield Expanded(description=self.description or None, json_schema_extra=extra or None, **bounds)
+        yield Expanded(
+            description=self.description.replace("``", "`") or None, json_schema_extra=extra or None, **bounds
+        )
         check = self.check if self.registry is None else self.registry.check
         if check is not None:
             yield AfterValidator(lambda value: (check(value), value)[1])
@@ -260,9 +262,11 @@ def _converted(kind: Any, value: Any, text: bool) -> Any:
             return value
         raise ValueError(f"must be {_listed(parts)}")
     if origin in _LISTS:
-        if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
-            raise ValueError("must be a list")
+        if not (is_series(value) and isinstance(value, Collection)):
+            raise ValueError(f"must be {_wanted(kind)}")
         items = list(value)
+        if get_origin(described(parts[0])[0]) in _LISTS and not all(map(is_series, items)):
+            raise ValueError(f"must be {_wanted(kind)}")
         if origin is tuple and parts[-1] is not ...:
             if len(items) != len(parts):
                 raise ValueError(f"must have {len(parts)} items")
@@ -270,7 +274,7 @@ def _converted(kind: Any, value: Any, text: bool) -> Any:
         return (tuple if origin is tuple else list)(valid(parts[0], item, text) for item in items)
     if origin is Mapping:
         if not isinstance(value, Mapping):
-            raise ValueError("must be a mapping")
+            raise ValueError(f"must be {_wanted(kind)}")
         return {valid(parts[0], name): valid(parts[1], item, text) for name, item in value.items()}
     return _scalar(origin or kind, value, text)
 
@@ -304,14 +308,54 @@ def _scalar(kind: Any, value: Any, text: bool) -> Any:
         if not isfinite(number):
             raise ValueError("must be a finite number")
         return number
-    if kind is Path and text:
+    if kind is PathLike and (text or isinstance(value, PathLike)):
         return Path(value)
     if kind is Any or (
-        isinstance(kind, type) and isinstance(value, kind) and not isinstance(value, (bytes, bytearray))
+        isinstance(kind, type)
+        and isinstance(value, kind)
+        and not isinstance(value, (bytes, bytearray))
+        and (kind is not Iterable or is_series(value))
     ):
         return value
-    names = {str: "a string", Path: "a path", bool: "True or False", NoneType: "None"}
-    raise ValueError(f"must be {names.get(kind) or kind.__name__}")
+    raise ValueError(f"must be {_wanted(kind)}")
+
+
+def is_series(value: object) -> bool:
+    """Return whether a value is a list of values or like one: not text, a mapping, a set or a data frame."""
+    return (
+        isinstance(value, Iterable)
+        and not isinstance(value, (str, bytes, bytearray, Mapping, set, frozenset))
+        and not hasattr(value, "columns")
+    )
+
+
+_NAMES: dict[Any, tuple[str, str]] = {
+    int: ("an integer", "integers"),
+    float: ("a number", "numbers"),
+    str: ("a string", "strings"),
+    PathLike: ("a path", "paths"),
+    bool: ("True or False", "truth values"),
+    NoneType: ("None", "None"),
+    Any: ("a value", "values"),
+}
+"""Names of types, singular and plural."""
+
+
+def _wanted(annotation: Any, plural: bool = False) -> str:
+    """Return what a value of a type is, for messages: ``a list of integers``."""
+    kind = described(annotation)[0]
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_wanted(part, plural) for part in parts if part is not str or len(parts) > 2))
+    if origin is tuple and parts[-1] is not ...:
+        return f"{'tuples' if plural else 'a tuple'} ({', '.join(_wanted(part) for part in parts)})"
+    if origin in (*_LISTS, Iterable):
+        return f"{'lists' if plural else 'a list'} of {_wanted(parts[0], plural=True)}"
+    if origin is Mapping:
+        return f"{'mappings' if plural else 'a mapping'} from {_wanted(parts[0], True)} to {_wanted(parts[1], True)}"
+    if origin is Literal:
+        return _listed(parts)
+    return _NAMES.get(origin or kind, (kind.__name__, f"{kind.__name__} objects"))[plural]
 
 
 def _listed(words: Sequence[object]) -> str:
@@ -418,6 +462,10 @@ class _OneByName(argparse.Action):
                 raise argparse.ArgumentError(self, f"there are two values named {name}")
             found[name] = value
         setattr(namespace, self.dest, found)
+
+
+REPEATABLE = (_Extend, _ByName, _OneByName)
+"""Actions of options that may be repeated."""
 
 
 def _entry_parser(field: Field) -> Callable[[str], tuple[str, Any]]:
@@ -546,10 +594,10 @@ class Mistake(NamedTuple):
         return f"{option(self.name)} {self.value}: {self.text}" if self.name else self.text
 
 
-def checked(owner: type, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Mistake]]:
+def checked(owner: type, values: Mapping[str, Any], text: bool = False) -> tuple[dict[str, Any], list[Mistake]]:
     """Return values with the types of the fields of a dataclass, and those values that are unknown or refused.
 
-    Strings may be the text of numbers, because Snakemake leaves numbers inside maps of ``--config`` as text.
+    text: whether strings may be the text of numbers, as Snakemake leaves numbers inside maps of ``--config``.
     """
     declared, accepted, mistakes = fields_of(owner), {}, []
     for name, value in values.items():
@@ -557,7 +605,7 @@ def checked(owner: type, values: Mapping[str, Any]) -> tuple[dict[str, Any], lis
             mistakes.append(Mistake(name, "unknown setting", value))
             continue
         try:
-            accepted[name] = declared[name].valid(value, text=isinstance(value, str))
+            accepted[name] = declared[name].valid(value, text=text and isinstance(value, str))
         except ValueError as error:
             mistakes.append(Mistake(name, str(error), value))
     return accepted, mistakes

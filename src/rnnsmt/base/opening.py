@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO, cast
 
 from rnnsmt.base.errors import DamagedError, InputError
+from rnnsmt.base.paths import StrPath
 
 KENLM_MAGIC = b"mmap lm http://kheafield.com/code"
 """First bytes of KenLM's binary files."""
@@ -129,7 +130,7 @@ def _decompressor(start: bytes) -> Callable[..., Any] | None:
     return lzma.open if start.startswith((_MAGIC[".xz"], _LZMA)) else None
 
 
-def open_binary(path: str | Path) -> io.BufferedReader:
+def open_binary(path: StrPath) -> io.BufferedReader:
     """Open a file for reading bytes, decompressing it if its first bytes are those of gzip, bzip2, xz or lzma.
 
     Reading raises ``InputError`` if the content exceeds ``ALWAYS_UNPACKED`` bytes and ``MAX_RATIO`` times the size of
@@ -165,7 +166,7 @@ def decompressed(raw: "io.BufferedReader[Any]", path: Path) -> io.BufferedReader
     return raw
 
 
-def open_text(path: str | Path) -> io.BufferedReader:
+def open_text(path: StrPath) -> io.BufferedReader:
     """Open a text file for reading bytes; see ``open_binary``."""
     stream = open_binary(path)
     start = b""
@@ -185,7 +186,7 @@ def open_text(path: str | Path) -> io.BufferedReader:
     return stream
 
 
-def _document(path: str | Path) -> str | None:
+def _document(path: StrPath) -> str | None:
     """Return what a zip archive is if it is a document, see ``office_document``."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -194,14 +195,14 @@ def _document(path: str | Path) -> str | None:
         return None
 
 
-def refuse_pipe(path: str | Path) -> None:
+def refuse_pipe(path: StrPath) -> None:
     """Reject a pipe, for text that is read more than once: its beginning is examined, or its hash is computed."""
     if Path(path).is_fifo():
         raise InputError(f"{path}: is a pipe, but this text is read more than once; write it to a file first")
 
 
 @contextmanager
-def open_zip(path: str | Path) -> Iterator[zipfile.ZipFile | None]:
+def open_zip(path: StrPath) -> Iterator[zipfile.ZipFile | None]:
     """Open a zip archive, or provide None if the file does not begin like a zip archive."""
     refuse_pipe(path)
     with open_binary(path) as stream:
@@ -228,7 +229,7 @@ def is_junk(name: str) -> bool:
     return "__MACOSX" in parts or (bool(parts) and (parts[-1].startswith("._") or parts[-1] in _JUNK))
 
 
-def open_zip_member(archive: zipfile.ZipFile, path: str | Path, name: str) -> io.BufferedReader:
+def open_zip_member(archive: zipfile.ZipFile, path: StrPath, name: str) -> io.BufferedReader:
     """Open a member of a zip archive for reading bytes; a member such as ``text.gz`` is not decompressed further."""
     member = archive.getinfo(name)
     if member.is_dir():
@@ -245,20 +246,20 @@ def open_zip_member(archive: zipfile.ZipFile, path: str | Path, name: str) -> io
     return io.BufferedReader(_Unpacked(cast(BinaryIO, stream), Path(path), size), 1 << 18)
 
 
-def _zip_damage(path: str | Path, error: Exception) -> Exception:
+def _zip_damage(path: StrPath, error: Exception) -> Exception:
     """Return the error for a zip archive that cannot be opened; EINVAL: its central directory has invalid offsets."""
     if isinstance(error, OSError) and error.errno == errno.EINVAL:
         error = zipfile.BadZipFile("its central directory points outside of the file")
     return damage(path, None, error)
 
 
-def sha256(path: str | Path) -> str:
+def sha256(path: StrPath) -> str:
     """Return the SHA-256 of a file as stored, without decompression, in hexadecimal."""
     with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def damage(path: str | Path, lines: int | None, error: Exception) -> Exception:
+def damage(path: StrPath, lines: int | None, error: Exception) -> Exception:
     """Return the error for a file that is damaged after ``lines`` lines; any other error remains unchanged."""
     if isinstance(error, OSError) and error.errno is not None:
         return error

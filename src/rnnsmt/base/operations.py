@@ -24,17 +24,20 @@ A value of type ``Printed`` is what the command prints on standard output.
 import argparse
 import inspect
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, is_dataclass
 from functools import cached_property, wraps
+from os import PathLike
 from pathlib import Path
 from textwrap import fill, indent
-from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar, Union, get_args, get_origin
 
+from rnnsmt import base
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import Setting, add_option
-from rnnsmt.base.options import option
+from rnnsmt.base.fields import REPEATABLE, Setting, add_option, fields_of
+from rnnsmt.base.options import WORDING, option
 from rnnsmt.base.reading import STANDARD_STREAM
 from rnnsmt.base.writing import check_output, check_output_directory, write_lines_or_stdout
 
@@ -45,13 +48,14 @@ Item = TypeVar("Item")
 _on_command_line = ContextVar("_on_command_line", default=False)
 """Whether the operation is run by a command, whose messages name options."""
 
-_SECTIONS = re.compile(r"^(Args|Returns|Raises|Yields):\n", re.M)
+_SECTIONS = re.compile(r"^(Args|Note|Returns|Raises|Yields):\n", re.M)
 _NAMED = re.compile(r"``(\w+)(?:=([^`]*))?``")
-_OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
+_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)(?: (\d[\d.]*(?: \d+)*|[a-z][\w-]*))?")
+_OPTION_OF_COMMAND = re.compile(r"`(?:rnnsmt )?(?!rnnsmt)(\w+) ([a-z0-9-]+) --([a-z-]+)`")
 
 
 class Written(NamedTuple):
-    """A file or directory that an operation has written.
+    """A file or directory that an operation has written; a path, as arguments of functions are.
 
     Attributes:
         path: its path.
@@ -60,6 +64,10 @@ class Written(NamedTuple):
 
     path: Path
     figures: Mapping[str, object]
+
+    def __fspath__(self) -> str:
+        """Return the path as a string."""
+        return str(self.path)
 
 
 class Printed(list[str]):
@@ -87,17 +95,93 @@ class Values(list[Item]):
         self.figures = figures
 
 
+class WrittenFiles(Values[Path]):
+    """Paths of the files that an operation has written; a single one is a path, as arguments of functions are."""
+
+    def __fspath__(self) -> str:
+        """Return the path of the only file as a string."""
+        if len(self) != 1:
+            raise InputError(f"there are {len(self)} files; use one of them")
+        return str(self[0])
+
+
 @dataclass(frozen=True)
-class Operation:
+class Checked:
+    """A function whose arguments are checked against their annotations.
+
+    Attributes:
+        function: the function, without the checks.
+    """
+
+    function: Callable[..., Any]
+
+    @cached_property
+    def settings(self) -> dict[str, Setting]:
+        """Return the arguments by name."""
+        found = {}
+        for name, parameter in inspect.signature(self.function).parameters.items():
+            annotation = Any if parameter.annotation is parameter.empty else parameter.annotation  # of ``self``
+            found[name] = Setting.of(annotation, MISSING if parameter.default is parameter.empty else parameter.default)
+        return found
+
+    @cached_property
+    def names(self) -> dict[str, Setting]:
+        """Return the arguments by name, and the settings of a network that an argument contains."""
+        found: dict[str, Setting] = {}
+        for setting in self.settings.values():
+            if setting.field.group is not None and is_dataclass(setting.default):
+                found |= fields_of(type(setting.default))
+        return found | self.settings
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Check the arguments of a call from Python and call the function; messages name arguments, not options.
+
+        Raises:
+            InputError: a value has a wrong type or is out of bounds, or an output cannot be written.
+        """
+        try:
+            bound = inspect.signature(self.function).bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.function.__name__}(): {error}") from None
+        token = WORDING.set(self.in_python)
+        try:
+            bound.arguments.update(self.check(bound.arguments))
+            return self.function(*bound.args, **bound.kwargs)
+        except InputError as error:
+            error.args = (self.in_python(str(error)),)
+            raise
+        finally:
+            WORDING.reset(token)
+
+    def check(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a call from Python with the types of their annotations; see ``call``."""
+        checked = dict(values)
+        for name, value in values.items():
+            if value is self.settings[name].default:
+                continue
+            try:
+                checked[name] = self.settings[name].valid(value)
+            except ValueError as error:
+                shown = repr(value)
+                shown = shown if len(shown) <= 60 and "\n" not in shown else f"of type {type(value).__name__}"
+                raise InputError(f"{option(name)} {shown}: {error}") from None
+        return checked
+
+    def in_python(self, text: str) -> str:
+        """Return a message with arguments in place of options."""
+        return as_in_python(text, self.names) if "--" in text else text
+
+
+@dataclass(frozen=True)
+class Operation(Checked):
     """An operation, for the command line and the reference.
 
     Attributes:
-        function: the function, without the checks of ``operation``.
+        function: the function, without the checks.
         version: version of its output. It is increased when the same input gives a different output than before: the
             rules pass it in ``params``, so that Snakemake runs their jobs again.
     """
 
-    function: Callable[..., Any]
     version: int
 
     @property
@@ -109,30 +193,27 @@ class Operation:
     def summary(self) -> str:
         """Return the first sentence of the docstring, as a help text: no capital letter, no period."""
         sentence = (inspect.getdoc(self.function) or "").split("\n\n")[0].replace("\n", " ").rstrip(".")
-        return _as_on_command_line(sentence[:1].lower() + sentence[1:], self.settings)
+        return as_on_command_line(sentence[:1].lower() + sentence[1:], self.names)
 
     @cached_property
     def settings(self) -> dict[str, Setting]:
-        """The arguments by name; the description is that of the docstring, or else that of the type."""
+        """Return the arguments by name; the description is that of the docstring, or else that of the type."""
         described = dict(_entries(_sections(self.function).get("Args", "")))
-        found = {}
-        for name, parameter in inspect.signature(self.function).parameters.items():
-            setting = Setting.of(
-                parameter.annotation, MISSING if parameter.default is parameter.empty else parameter.default
-            )
-            found[name] = setting.with_description(described.get(name, ""))
-        return found
+        return {name: one.with_description(described.get(name, "")) for name, one in super().settings.items()}
 
     def help(self) -> str:
         """Return the description of the command: the docstring without its sections."""
-        return _as_on_command_line(_sections(self.function)[""], self.settings)
+        return as_on_command_line(_sections(self.function)[""], self.names)
 
     def documentation(self) -> str:
-        """Return the docstring with the meaning of all arguments, also of those whose type declares it."""
+        """Return the docstring for Python: with the meaning of all arguments, and with calls in place of commands."""
+        from rnnsmt.base.examples import with_calls
+
         sections = _sections(self.function)
         entries = [f"{name}: {one.field.description}." for name, one in self.settings.items()]
         sections["Args"] = "\n".join(fill(entry, 112, subsequent_indent="    ") for entry in entries)
-        return "\n\n".join(f"{title}:\n{indent(body, '    ')}" if title else body for title, body in sections.items())
+        text = "\n\n".join(f"{title}:\n{indent(body, '    ')}" if title else body for title, body in sections.items())
+        return self.in_python(with_calls(text, self))
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add the options of the command."""
@@ -140,7 +221,7 @@ class Operation:
             if setting.field.group is not None:
                 setting.field.group.add_options(parser)
             else:
-                text = _as_on_command_line(setting.field.description, self.settings).replace("%", "%%")
+                text = as_on_command_line(setting.field.description, self.names).replace("%", "%%")
                 if setting.default is True:  # --no-NAME
                     text = f"do not {text}"
                 add_option(parser, name, setting, help=text)
@@ -165,20 +246,8 @@ class Operation:
         return getattr(value, "figures", None)
 
     def check(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Check the arguments of a Python caller, and return them with the types of their annotations.
-
-        Raises:
-            InputError: a value has a wrong type or is out of bounds, or an output cannot be written.
-        """
-        checked = dict(values)
-        for name, value in values.items():
-            if value is self.settings[name].default:
-                continue
-            try:
-                checked[name] = self.settings[name].valid(value)
-            except ValueError as error:
-                shown = repr(value)
-                raise InputError(f"{option(name)} {shown if len(shown) <= 60 else '...'}: {error}") from None
+        """Return the arguments of a call from Python with the types of their annotations; see ``call``."""
+        checked = super().check(values)
         self.check_paths(checked)
         return checked
 
@@ -197,8 +266,8 @@ class Operation:
                 continue
             (check_output if kinds[name] == "output" else check_output_directory)(path)
             # the directories of different options may be equal
-            others = [other.resolve() for user, other in paths if user == name or kinds[name] != "directory"]
-            if others.count(path.resolve()) > 1:
+            others = [_identity(other) for user, other in paths if user == name or kinds[name] != "directory"]
+            if others.count(_identity(path)) > 1:
                 raise InputError(f"{option(name)} {path}: used twice; every output must have a different name")
 
 
@@ -210,27 +279,76 @@ def operation(version: int) -> Callable[[Callable[Parameters, Result]], Callable
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         described = Operation(function, version)
-
-        @wraps(function)
-        def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-            if _on_command_line.get():  # called by another operation
-                return function(*args, **kwargs)
-            try:
-                bound = inspect.signature(function).bind(*args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"{function.__name__}(): {error}") from None
-            try:
-                bound.arguments.update(described.check(bound.arguments))
-                return function(*bound.args, **bound.kwargs)
-            except InputError as error:
-                error.args = (as_in_python(str(error), described.settings),)
-                raise
-
-        checked.__doc__ = described.documentation()
+        checked = _checked(described)
+        if not base.is_program:  # a command prints neither of them
+            checked.__doc__ = described.documentation()
+            checked.__signature__ = _readable(function)  # type: ignore[attr-defined]
         checked.__operation__ = described  # type: ignore[attr-defined]
         return checked
 
     return decorate
+
+
+def check_arguments(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Make a function of the public interface check its arguments against its annotations; its messages name them."""
+    return _checked(Checked(function))
+
+
+def _checked(described: Checked) -> Callable[..., Any]:
+    """Return the function that checks its arguments, unless a command calls it."""
+    function = described.function
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs) if _on_command_line.get() else described.call(*args, **kwargs)
+
+    return checked
+
+
+class _Shown(str):
+    """A text that is shown without quotes in the signature of a function."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Return the text."""
+        return str(self)
+
+
+def _readable(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function with types as a reader knows them, for ``help``."""
+    signature = inspect.signature(function)
+    parameters = [
+        parameter.replace(annotation=_Shown(_type_name(parameter.annotation)))
+        for parameter in signature.parameters.values()
+    ]
+    returned = _Shown(_type_name(signature.return_annotation))
+    return signature.replace(parameters=parameters, return_annotation=returned)
+
+
+def _type_name(annotation: Any) -> str:
+    """Return a type without its fields and modules: ``str | PathLike | Iterable[str]``."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _type_name(parts[0])
+    if origin is Literal:
+        return f"Literal[{', '.join(map(repr, parts))}]"
+    if origin in (Union, UnionType):
+        return " | ".join(dict.fromkeys(map(_type_name, parts)))
+    if origin is not None and origin is not PathLike:
+        return f"{origin.__name__}[{', '.join('...' if part is ... else _type_name(part) for part in parts)}]"
+    if annotation is NoneType:
+        return "None"
+    return str(getattr(origin or annotation, "__name__", annotation))
+
+
+def _identity(path: Path) -> object:
+    """Return what two paths of the same file have in common: of one that exists, device and inode."""
+    try:
+        status = path.stat()
+    except OSError:
+        return path.resolve()
+    return status.st_dev, status.st_ino
 
 
 def operations_of(module: object) -> dict[str, Operation]:
@@ -248,8 +366,16 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **keywords)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse the words of a command, and keep them for messages."""
+        """Parse the words of a command, and keep them for messages; an option is given once unless it collects."""
         self._words = list(args or ())
+        seen = set()
+        for word in self._words[: (*self._words, "--").index("--")]:
+            action = self._option_string_actions.get(word.partition("=")[0])
+            if action is None or action.nargs == 0 or isinstance(action, REPEATABLE):
+                continue
+            if action.dest in seen:
+                self.error(f"argument {'/'.join(action.option_strings)}: given twice")
+            seen.add(action.dest)
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
@@ -282,7 +408,7 @@ def _entries(section: str) -> Iterator[tuple[str, str]]:
             yield name, " ".join(text.split()).rstrip(".")
 
 
-def _as_on_command_line(text: str, settings: Mapping[str, Setting]) -> str:
+def as_on_command_line(text: str, settings: Mapping[str, Setting]) -> str:
     """Return a text of a docstring with options in place of arguments, and other code in single backticks."""
 
     def named(match: re.Match[str]) -> str:
@@ -298,13 +424,34 @@ def _as_on_command_line(text: str, settings: Mapping[str, Setting]) -> str:
     return _NAMED.sub(named, text).replace("``", "`")
 
 
-def as_in_python(message: str, names: Container[str]) -> str:
-    """Return a message with arguments in place of options: those with the given names."""
+def as_in_python(message: str, names: Mapping[str, Setting]) -> str:
+    """Return a message with arguments in place of options: ``held_out=0`` for --held-out 0.
+
+    The value that a message is about, at its beginning, stays as it is: ``held_out 2: must be at most 1``.
+
+    Args:
+        message: the message.
+        names: the arguments by name; others are options of other programs.
+    """
 
     def named(match: re.Match[str]) -> str:
-        name = match[1].replace("-", "_")
+        name, value = match[1].replace("-", "_"), match[2]
+        rest = "" if value is None else f" {value}"
         if name.removeprefix("no_") in names and name not in names:
-            return f"{name.removeprefix('no_')}=False"
-        return name if name in names else match.group()
+            return f"{name.removeprefix('no_')}=False{rest}"
+        if name not in names:
+            return match.group()
+        if value is None or match.start() == 0:
+            return f"{name}{rest}"
+        kind = names[name].annotation
+        if get_origin(kind) is Literal:
+            return f'{name}="{value}"' if value in get_args(kind) else f"{name}{rest}"
+        if value[0].isdigit():
+            numbers = value.split(" ")
+            return f"{name}={value}" if len(numbers) == 1 else f"{name}=({', '.join(numbers)})"
+        return f"{name}{rest}"
 
+    message = _OPTION_OF_COMMAND.sub(
+        lambda match: f"`rnnsmt.{match[1]}.{match[2].replace('-', '_')}({match[3].replace('-', '_')}=...)`", message
+    )
     return _OPTION.sub(named, message)

@@ -1,13 +1,14 @@
 """Bounds and names of arguments."""
 
-from collections.abc import Iterable, Sequence
-from numbers import Integral
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 
 from rnnsmt.base.errors import InputError
 
-MAX_THREADS = 1024
+WORDING: ContextVar[Callable[[str], str]] = ContextVar("WORDING", default=str)
+"""Function that puts arguments in place of the options in messages, in a call from Python."""
 
-DEVICES = ("auto", "cpu", "cuda")
+MAX_THREADS = 1024
 
 MAX_SEED = 2**63 - 1
 
@@ -28,12 +29,6 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Check that an argument of a Python function is one of the choices."""
     if value not in (names := list(choices)):
         raise InputError(f"{name} {value!r}: must be one of {', '.join(names)}")
-
-
-def check_integer(name: str, value: object, least: int, most: int) -> None:
-    """Check that an argument of a Python function is an integer from ``least`` to ``most``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
-        raise InputError(f"{name} {value!r}: must be an integer from {least} to {most}")
 
 
 def option(name: str) -> str:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.writing import atomic_binary, atomic_path
 
 Item = TypeVar("Item")
@@ -202,7 +203,7 @@ def _deflate(block: bytes, level: int) -> bytes:
 
 
 @contextmanager
-def atomic_blocks(path: str | Path, threads: int = 1, level: int = LEVEL) -> Iterator[Writer]:
+def atomic_blocks(path: StrPath, threads: int = 1, level: int = LEVEL) -> Iterator[Writer]:
     """Write a binary file atomically; ``.gz`` is compressed in threads, other suffixes as by ``atomic_binary``."""
     if Path(path).suffix != ".gz":
         with atomic_binary(path) as plain:

@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import TypeVar
 
+from rnnsmt.base.options import WORDING
+
 Item = TypeVar("Item")
 
 LOG_SECONDS = 10.0
@@ -44,13 +46,13 @@ def printable(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Log one line about the progress of an operation."""
-    _LOGGER.info(printable(text))
+    """Log one line about the progress of an operation; in a call from Python, arguments replace options."""
+    _LOGGER.info(printable(WORDING.get()(text)))
 
 
 def warn(text: str) -> None:
-    """Log a warning, one line."""
-    _LOGGER.warning(printable(text))
+    """Log a warning, one line; in a call from Python, arguments replace options."""
+    _LOGGER.warning(printable(WORDING.get()(text)))
 
 
 def track(items: Iterable[Item], what: str, total: int | None = None, unit: str = "lines") -> Iterator[Item]:

@@ -5,24 +5,24 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import DAMAGED, damage, open_text
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import warn
 
 MAX_LINE_BYTES = 1 << 24
 """Maximum line length in bytes. A longer line is not text; an error is raised before it fills the memory."""
 
 
-def read_byte_lines(path: str | Path) -> Iterator[bytes]:
+def read_byte_lines(path: StrPath) -> Iterator[bytes]:
     """Yield the lines of a file as bytes without their ``\\n``."""
     with open_text(path) as stream:
         yield from byte_lines(stream, path)
 
 
-def byte_lines(raw: io.BufferedReader, path: str | Path) -> Iterator[bytes]:
+def byte_lines(raw: io.BufferedReader, path: StrPath) -> Iterator[bytes]:
     """Yield the lines of an open file as ``read_byte_lines``; ``path`` is its name in messages."""
     for number, line in enumerate(bounded_lines(raw, path, MAX_LINE_BYTES), 1):
         if line is None:
@@ -33,7 +33,7 @@ def byte_lines(raw: io.BufferedReader, path: str | Path) -> Iterator[bytes]:
         yield line
 
 
-def read_bounded_lines(path: str | Path, limit: int) -> Iterator[bytes | None]:
+def read_bounded_lines(path: StrPath, limit: int) -> Iterator[bytes | None]:
     """Yield the lines of a file as bytes without their ``\\n``, or ``None`` for a line of more than ``limit`` bytes.
 
     At most ``limit`` bytes of a line are held in memory.
@@ -42,7 +42,7 @@ def read_bounded_lines(path: str | Path, limit: int) -> Iterator[bytes | None]:
         yield from bounded_lines(stream, path, limit)
 
 
-def bounded_lines(raw: io.BufferedReader, path: str | Path, limit: int) -> Iterator[bytes | None]:
+def bounded_lines(raw: io.BufferedReader, path: StrPath, limit: int) -> Iterator[bytes | None]:
     """Yield the lines of an open file as ``read_bounded_lines``; ``path`` is its name in messages."""
     number = 0
     stream = io.BufferedReader(cast(io.RawIOBase, raw), 1 << 18)
@@ -64,7 +64,7 @@ def bounded_lines(raw: io.BufferedReader, path: str | Path, limit: int) -> Itera
             yield line[:-1] if line.endswith(b"\n") else line
 
 
-def check_utf8(block: bytes, path: str | Path, lines: int) -> None:
+def check_utf8(block: bytes, path: StrPath, lines: int) -> None:
     """Check that a block of whole lines is UTF-8.
 
     Args:
@@ -88,7 +88,7 @@ _UNFIT = re.compile(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\|\|\|")
 _C1 = re.compile(b"\xc2[\x80-\x9f]")
 
 
-def check_tokenised(block: bytes, path: str | Path, lines: int = 0) -> None:
+def check_tokenised(block: bytes, path: StrPath, lines: int = 0) -> None:
     """Check that lines of a tokenised text are UTF-8 without control characters and ``|||``; see ``check_utf8``.
 
     A carriage return or a tab would become part of a word, and the separator would break the lines of the tables.
@@ -108,7 +108,7 @@ def check_tokenised(block: bytes, path: str | Path, lines: int = 0) -> None:
     )
 
 
-def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
+def read_line_blocks(path: StrPath, size: int = 1 << 21) -> Iterator[bytes]:
     """Yield a file in blocks of whole lines of about ``size`` bytes, including their ``\\n``.
 
     For large files, for which a Python loop over lines is too slow. A missing ``\\n`` at the end of the file is added.
@@ -138,7 +138,7 @@ def read_line_blocks(path: str | Path, size: int = 1 << 21) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-def read_whole(path: str | Path, limit: int) -> bytes | None:
+def read_whole(path: StrPath, limit: int) -> bytes | None:
     """Return the content of a file, or None if it has more than ``limit`` bytes."""
     with open_text(path) as stream:
         try:
@@ -152,7 +152,7 @@ STANDARD_STREAM = "-"
 """Path that denotes standard input or output."""
 
 
-def read_lines_or_stdin(path: str | Path) -> Iterator[str]:
+def read_lines_or_stdin(path: StrPath) -> Iterator[str]:
     """Yield the lines of a UTF-8 file as ``read_lines``, or of standard input if the path is ``-``."""
     if str(path) != STANDARD_STREAM:
         yield from read_lines(path)
@@ -161,13 +161,13 @@ def read_lines_or_stdin(path: str | Path) -> Iterator[str]:
         yield decoded(line.removesuffix(b"\n"), "standard input", number)
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
+def read_lines(path: StrPath) -> Iterator[str]:
     """Yield the lines of a UTF-8 file without their ``\\n``."""
     for number, line in enumerate(read_byte_lines(path), 1):
         yield decoded(line, path, number)
 
 
-def decoded(line: bytes, path: str | Path, number: int) -> str:
+def decoded(line: bytes, path: StrPath, number: int) -> str:
     """Decode a line; path and line number (from 1) are used in the error message."""
     try:
         return line.decode("utf-8")
@@ -180,7 +180,7 @@ def words_of(sentence: str) -> list[str]:
     return [word for word in sentence.split(" ") if word]
 
 
-def read_parallel(*paths: str | Path) -> Iterator[tuple[str, ...]]:
+def read_parallel(*paths: StrPath) -> Iterator[tuple[str, ...]]:
     """Yield tuples of corresponding lines of several files."""
     streams = [read_lines(path) for path in paths]
     number = 0
@@ -199,7 +199,7 @@ def read_parallel(*paths: str | Path) -> Iterator[tuple[str, ...]]:
         yield tuple(cast(list[str], row))
 
 
-def read_references(text: str | Path, references: Sequence[str | Path]) -> tuple[list[str], list[list[str]]]:
+def read_references(text: StrPath, references: Sequence[StrPath]) -> tuple[list[str], list[list[str]]]:
     """Read decoder output, or the source of a dev set, together with its references: all that is demanded of them.
 
     The number of empty segments is printed on stderr.
@@ -216,12 +216,12 @@ def read_references(text: str | Path, references: Sequence[str | Path]) -> tuple
     return list(columns[0]), [list(column) for column in columns[1:]]
 
 
-def count_lines(path: str | Path) -> int:
+def count_lines(path: StrPath) -> int:
     """Return the number of lines of a file."""
     return sum(1 for _ in read_byte_lines(path))
 
 
-def read_json(path: str | Path) -> Any:
+def read_json(path: StrPath) -> Any:
     """Read a JSON file."""
     text = "\n".join(read_lines(path))
     try:

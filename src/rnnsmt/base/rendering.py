@@ -7,6 +7,7 @@ from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import warn
 from rnnsmt.base.writing import atomic_path, atomic_text
 
@@ -38,7 +39,7 @@ STYLE: Any = {
 }
 
 
-def check_format(path: str | Path) -> None:
+def check_format(path: StrPath) -> None:
     """Refuse an unsupported format of a figure, as a check of ``Field``, before anything is computed."""
     if Path(path).suffix not in FORMATS:
         raise ValueError(f"unsupported file format; the suffix must be {' or '.join(FORMATS)}")
@@ -82,7 +83,7 @@ def svg_metadata() -> dict[str, str | None]:
     return {"Date": None, "Creator": None}
 
 
-def save(figure: "Figure", paths: Sequence[str | Path]) -> None:
+def save(figure: "Figure", paths: Sequence[StrPath]) -> None:
     """Write a figure atomically in every format, without date and version."""
     for path in paths:
         kind = Path(path).suffix[1:]
@@ -120,7 +121,7 @@ def rendered(package: str, template: str, **values: object) -> str:
     return environment.get_template(template).render(values).strip() + "\n"
 
 
-def write_page(output: str | Path, package: str, template: str, **values: object) -> int:
+def write_page(output: StrPath, package: str, template: str, **values: object) -> int:
     """Write a page, see ``rendered``; return its size in bytes."""
     page = rendered(package, template, **values)
     with atomic_text(output) as out:

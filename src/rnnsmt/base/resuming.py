@@ -15,18 +15,26 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, Any
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.base.reading import read_json
 from rnnsmt.base.writing import TEMPORARY, write_json
 
 SAVED = 75
 """Exit status of a stage that stopped early with its checkpoint saved."""
+
+
+def check_time_limit(time_limit: float | None, checkpoint_dir: object) -> None:
+    """Check that a stage with a time limit has a checkpoint directory."""
+    if time_limit is not None and checkpoint_dir is None:
+        raise InputError("--time-limit requires --checkpoint-dir")
 
 
 class Stop:
@@ -41,6 +49,7 @@ class Stop:
         self.end = None if time_limit is None else time.monotonic() + time_limit - min(300.0, 0.1 * time_limit)
         self.signal: int | None = None
         self._ahead = 0.0
+        self._waits = False
         self._before: dict[int, object] = {}
 
     def __enter__(self) -> "Stop":
@@ -51,10 +60,27 @@ class Stop:
         return self
 
     def _remember(self, number: int, _frame: FrameType | None) -> None:
-        """Handle a signal: record the first one, exit on the second."""
+        """Handle a signal: record the first one, exit on the second, or on the first in ``waiting``."""
         if self.signal is not None:
             raise SystemExit(128 + number)
         self.signal = number
+        if self._waits:
+            raise SystemExit(self.exit_code())
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let the first signal end the process inside the ``with`` block, where nothing can be lost.
+
+        Raises:
+            SystemExit: with ``exit_code()``, also if a signal has been recorded before.
+        """
+        if self.signal is not None:
+            raise SystemExit(self.exit_code())
+        self._waits = True
+        try:
+            yield
+        finally:
+            self._waits = False
 
     def asked(self, ahead: float = 0.0) -> bool:
         """Return whether the process must save a checkpoint and stop now.
@@ -64,6 +90,11 @@ class Stop:
         """
         self._ahead = max(self._ahead, ahead)
         return self.signal is not None or (self.end is not None and time.monotonic() + self._ahead >= self.end)
+
+    def end_if_interrupted(self) -> None:
+        """Raise ``KeyboardInterrupt`` after Ctrl-C, for work without a checkpoint."""
+        if self.signal == signal.SIGINT:
+            raise KeyboardInterrupt
 
     def reason(self) -> str:
         """Return the reason for stopping, for the log."""
@@ -168,7 +199,7 @@ LONGEST_VALUE = 40
 class CheckpointDirectory:
     """Checkpoint directory of one job."""
 
-    def __init__(self, path: str | Path, fingerprint: Mapping[str, object]) -> None:
+    def __init__(self, path: StrPath, fingerprint: Mapping[str, object]) -> None:
         """Create an object for a directory, without accessing the directory.
 
         Args:
@@ -181,7 +212,7 @@ class CheckpointDirectory:
         self._lock: IO[str] | None = None
 
     @staticmethod
-    def is_finished(path: str | Path) -> bool:
+    def is_finished(path: StrPath) -> bool:
         """Return whether a directory is that of a finished job, which a job with other settings may replace."""
         return (Path(path) / FINISHED).exists()
 

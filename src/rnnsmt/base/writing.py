@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, TextIO, cast
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import STANDARD_STREAM, read_byte_lines
 
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
@@ -35,7 +36,7 @@ def is_full(error: OSError) -> bool:
     return error.errno in _FULL
 
 
-def write_lines_or_stdout(path: str | Path, lines: Iterable[str]) -> None:
+def write_lines_or_stdout(path: StrPath, lines: Iterable[str]) -> None:
     """Write lines to a file as ``write_lines``, or to standard output if the path is ``-``."""
     if str(path) != STANDARD_STREAM:
         write_lines(path, lines)
@@ -45,7 +46,7 @@ def write_lines_or_stdout(path: str | Path, lines: Iterable[str]) -> None:
     sys.stdout.buffer.flush()
 
 
-def write_plain(paths: Iterable[str | Path], output: Path) -> int:
+def write_plain(paths: Iterable[StrPath], output: Path) -> int:
     """Concatenate text files, decompressed, for programs that cannot decompress; return the number of lines."""
     lines = 0
     with output.open("wb") as out:
@@ -57,7 +58,7 @@ def write_plain(paths: Iterable[str | Path], output: Path) -> int:
 
 
 @contextmanager
-def atomic_path(path: str | Path) -> Iterator[Path]:
+def atomic_path(path: StrPath) -> Iterator[Path]:
     """Provide a temporary path next to ``path``; on success fsync and rename it, on an exception remove it.
 
     The temporary name keeps the suffixes of ``path``, so compression by suffix works. A missing parent directory
@@ -92,7 +93,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def scratch_directory(output: str | Path) -> Iterator[Path]:
+def scratch_directory(output: StrPath) -> Iterator[Path]:
     """Provide an empty directory for temporary files of a stage; it is removed at the end.
 
     It is created next to ``output``, or in the directory given by the environment variable ``RNNSMT_SCRATCH``, e.g. on
@@ -124,7 +125,7 @@ def _scratch_place(output: Path) -> Path:
     return directory / f"{outputs_name}-{output.name}.scratch"
 
 
-def check_output(path: str | Path) -> Path:
+def check_output(path: StrPath) -> Path:
     """Return the path if it can be an output file: devices, pipes and directories are not replaced."""
     path = Path(path)
     if path.is_dir():
@@ -135,7 +136,7 @@ def check_output(path: str | Path) -> Path:
     return path
 
 
-def check_name(path: str | Path) -> None:
+def check_name(path: StrPath) -> None:
     """Check that a path is UTF-8, as duckdb requires."""
     try:
         str(path).encode()
@@ -143,7 +144,7 @@ def check_name(path: str | Path) -> None:
         raise InputError(f"{path}: the name is not UTF-8; rename the file or directory") from None
 
 
-def check_output_directory(path: str | Path) -> None:
+def check_output_directory(path: StrPath) -> None:
     """Check that files can be written into a directory, which need not exist, without creating it."""
     parent = next(parent for parent in [Path(path), *Path(path).parents] if parent.exists())
     if not parent.is_dir():
@@ -186,7 +187,7 @@ def _alive(process: int) -> bool:
 
 
 @contextmanager
-def atomic_binary(path: str | Path) -> Iterator[BinaryIO]:
+def atomic_binary(path: StrPath) -> Iterator[BinaryIO]:
     """Write a binary file atomically, compressed according to the suffix of ``path``.
 
     Compressed files contain neither name nor time, so equal contents give equal bytes.
@@ -212,7 +213,7 @@ def atomic_binary(path: str | Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def atomic_text(path: str | Path) -> Iterator[TextIO]:
+def atomic_text(path: StrPath) -> Iterator[TextIO]:
     """Write a UTF-8 text file atomically, compressed according to the suffix of ``path``."""
     with atomic_binary(path) as binary:
         text = io.TextIOWrapper(binary, encoding="utf-8", newline="\n", write_through=False)
@@ -225,7 +226,7 @@ def atomic_text(path: str | Path) -> Iterator[TextIO]:
         text.detach()
 
 
-def write_lines(path: str | Path, lines: Iterable[str]) -> int:
+def write_lines(path: StrPath, lines: Iterable[str]) -> int:
     """Write lines (without ``\\n``) to a file atomically; return their number."""
     number = 0
     with atomic_text(path) as out:
@@ -236,13 +237,13 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> int:
     return number
 
 
-def write_json(path: str | Path, value: object) -> None:
+def write_json(path: StrPath, value: object) -> None:
     """Write a value as indented JSON atomically; bytes of file names that are not UTF-8 become ``\\udc..``."""
     with atomic_binary(path) as out:
         out.write(f"{json.dumps(value, indent=2, ensure_ascii=False)}\n".encode(errors="backslashreplace"))
 
 
-def write_report(path: str | Path, figures: Mapping[str, object]) -> None:
+def write_report(path: StrPath, figures: Mapping[str, object]) -> None:
     """Write the figures of a stage as JSON, without CPU seconds, so that equal runs write equal files.
 
     Times are in the last line of the log.

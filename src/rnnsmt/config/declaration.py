@@ -12,7 +12,7 @@ Class = TypeVar("Class")
 def section(cls: type[Class]) -> type[Class]:
     """Make a class of settings; ``rnnsmt.plan.validation`` refuses unknown keys and wrong values."""
     cls.__pydantic_config__ = {"extra": "forbid", "allow_inf_nan": False}  # type: ignore[attr-defined]
-    return dataclass(frozen=True, kw_only=True)(cls)
+    return dataclass(frozen=True, kw_only=True, repr=cls.__repr__ is object.__repr__)(cls)
 
 
 def auto(description: str, demo: int | str, **bounds: Any) -> Field:

@@ -88,13 +88,13 @@ class Preprocessing:
 
 
 @section
-class Words:
+class NumberOfWords:
     """Amount of text that selection keeps."""
 
     words: Annotated[float, Field(gt=0, description="millions of target words")]
 
 
-Amount = Literal["auto"] | Fraction | Words
+Amount = Literal["auto"] | Fraction | NumberOfWords
 
 
 @section
@@ -328,8 +328,8 @@ Iterations = Annotated[
     int | None,
     auto(
         "number of iterations; mert: the maximum, a run ends when the weights no longer change; mert-averaged, mira: "
-        "exactly, the weights of their second half are averaged; null: the number of the optimizer; a larger number "
-        "extends a finished run",
+        "exactly, the weights of their second half are averaged; a larger number extends a finished run (default: the "
+        "number of the optimizer)",
         demo=8,
         ge=1,
     ),

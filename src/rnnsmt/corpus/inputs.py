@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.base.reading import read_lines
 from rnnsmt.config.corpus_entry import CorpusEntry
@@ -82,8 +83,8 @@ def raw_corpus(
 
 def corpora_to_check(
     entries: Sequence[Mapping[str, Any]],
-    config: str | Path | None,
-    data_dir: str | Path | None,
+    config: StrPath | None,
+    data_dir: StrPath | None,
     given: tuple[str | None, str | None],
 ) -> tuple[tuple[str, str], list[Corpus]]:
     """Return the languages and the corpora of a configuration, or of some of its entries, that can be read.
@@ -122,12 +123,12 @@ def corpora_to_check(
     return (languages["source"], languages["target"]), [corpus for corpus in corpora if corpus not in later]
 
 
-def _data_dir(given: str | None, config: Path) -> str | Path | None:
+def _data_dir(given: str | None, config: Path) -> StrPath | None:
     """Return the directory of the corpora, whose path is relative to the run directory: where ``config.yaml`` is."""
     return config.parent / given if given is not None and config.name == "config.yaml" else given
 
 
-def _entries_of(settings: Mapping[str, Any], path: str | Path) -> list[CorpusEntry]:
+def _entries_of(settings: Mapping[str, Any], path: StrPath) -> list[CorpusEntry]:
     """Return the corpora of a configuration, in which other settings may be wrong or missing."""
     from pydantic import TypeAdapter, ValidationError
 
@@ -155,7 +156,7 @@ def _languages_of_entries(entries: Sequence[CorpusEntry]) -> dict[str, str]:
     return {"source": source, "target": target} if source and target else {}
 
 
-def _read_config(path: str | Path) -> dict[str, Any]:
+def _read_config(path: StrPath) -> dict[str, Any]:
     import yaml
 
     try:

@@ -25,6 +25,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.base.options import MAX_THREADS
+from rnnsmt.base.paths import StrPath
 from rnnsmt.config.corpus_entry import Format
 from rnnsmt.config.languages import Language
 from rnnsmt.config.sections import (
@@ -458,8 +459,7 @@ def check(
 
     Args:
         corpus: corpora to check, instead of ``config``; ROLE is bitext, mono, dev or test; FILE=FILE are source and
-            target, a single FILE contains both (for mono, only the target); in Python, entries of `corpora`, such as
-            {"name": "news", "role": "mono", "target": "news.fr"}.
+            target, a single FILE contains both (for mono, only the target).
         config: configuration file of the workflow, from which languages, data_dir and corpora are read.
         data_dir: directory of the corpus files; overrides data_dir in the configuration.
         source_lang: source language, two-letter code (ISO 639-1) (default: from the configuration or the file names,
@@ -467,6 +467,10 @@ def check(
         target_lang: target language, two-letter code (ISO 639-1) (default: from the configuration or the file names,
             otherwise that of the demo corpus).
         json: print the report as JSON.
+
+    Note:
+        In Python, ``corpus`` is a list of entries of `corpora` in a configuration, such as {"name": "news", "role":
+        "mono", "target": "news.fr"}.
 
     Returns:
         The report (lines), and the figures and problems of every corpus (``findings``).
@@ -587,7 +591,7 @@ def train_truecaser(input: Texts, output_model: OptionalOutput = None) -> "Casin
 @operation(version=1)
 def truecase(
     model: Annotated[
-        str | Path | Mapping[str, Mapping[str, int]],
+        StrPath | Mapping[str, Mapping[str, int]],
         Field(metavar="FILE", path="input", expected="a path or a model of train_truecaser"),
     ],
     input: Text,

@@ -305,7 +305,7 @@ class Prepared:
 
     @property
     def figures(self) -> dict[str, object]:
-        """The figures for the last line of the log: kept, rejected and repaired lines, and tokens."""
+        """Return the figures for the last line of the log: kept, rejected and repaired lines, and tokens."""
         total = self.total
         names = " and ".join(Path(name).name for name in self.corpus.names)
         figures: dict[str, object] = {

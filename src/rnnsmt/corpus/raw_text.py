@@ -21,6 +21,7 @@ from pathlib import Path
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import DAMAGED, foreign_format, open_text, refuse_pipe
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import decoded, read_bounded_lines, read_byte_lines, read_lines, read_whole
 from rnnsmt.config.languages import WITHOUT_SPACES
 from rnnsmt.config.sections import Preprocessing
@@ -59,7 +60,7 @@ _ENCODING = re.compile(
 """XML declaration of an encoding of text other than Unicode."""
 
 
-def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[bytes | None]:
+def read_segments(path: StrPath, limit: int | None = LINE_BYTES) -> Iterator[bytes | None]:
     """Yield the raw segments of a file in order, or ``None`` for a segment of more than ``limit`` bytes.
 
     Args:
@@ -77,14 +78,14 @@ def read_segments(path: str | Path, limit: int | None = LINE_BYTES) -> Iterator[
         yield from read_bounded_lines(path, limit)
 
 
-def read_texts(path: str | Path) -> list[str]:
+def read_texts(path: StrPath) -> list[str]:
     """Return all raw segments of a file as text; from a pipe, which can be read only once, return the lines."""
     if not Path(path).is_file():
         return list(read_lines(path))
     return [decoded(segment or b"", path, number) for number, segment in enumerate(read_segments(path, None), 1)]
 
 
-def _first_bytes(path: str | Path) -> bytes:
+def _first_bytes(path: StrPath) -> bytes:
     """Return the first ``LINE_BYTES`` bytes of the decompressed file, or nothing if it is damaged.
 
     The damage is reported when the file is read.
@@ -97,7 +98,7 @@ def _first_bytes(path: str | Path) -> bytes:
             return b""
 
 
-def is_sgm(path: str | Path, start: bytes) -> bool:
+def is_sgm(path: StrPath, start: bytes) -> bool:
     """Return whether a file is a WMT SGM file, by its suffix or by the markup at its beginning."""
     return (
         any(suffix.lower() in _SGM_SUFFIXES for suffix in Path(path).suffixes[-2:])
@@ -106,7 +107,7 @@ def is_sgm(path: str | Path, start: bytes) -> bool:
     )
 
 
-def refuse_foreign(path: str | Path, start: bytes) -> None:
+def refuse_foreign(path: StrPath, start: bytes) -> None:
     """Reject files whose first bytes are not those of UTF-8 text with lines."""
     if what := foreign_format(start):
         raise InputError(f"{path}: {what}")
@@ -152,7 +153,7 @@ def paired(names: Sequence[str], sides: Sequence[Iterator[bytes | None]]) -> Ite
         yield row  # type: ignore[misc]
 
 
-def _sgm_segments(path: str | Path) -> list[bytes]:
+def _sgm_segments(path: StrPath) -> list[bytes]:
     """Return the segments of an SGM file, with entities resolved and line breaks replaced by spaces."""
     raw = read_whole(path, SGM_BYTES)
     if raw is None:
@@ -165,7 +166,7 @@ def _sgm_segments(path: str | Path) -> list[bytes]:
     ]
 
 
-def _decoded_sgm(path: str | Path, raw: bytes) -> str:
+def _decoded_sgm(path: StrPath, raw: bytes) -> str:
     """Decode an SGM file: UTF-8, or the encoding of its XML declaration if it is not valid UTF-8."""
     declared = _ENCODING.match(raw)
     if declared is None or is_utf8(raw):
@@ -187,7 +188,7 @@ def _without_comments(text: str) -> str:
     return "".join([*parts, text[begin:]])
 
 
-def _check_systems(path: str | Path, text: str) -> None:
+def _check_systems(path: StrPath, text: str) -> None:
     """Check that no document occurs several times, by different systems (references or translations)."""
     systems: dict[str, str] = {}
     for tag in _DOCUMENT_TAG.finditer(text):
@@ -206,7 +207,7 @@ def _attribute(tag: str, name: str) -> str:
     return next(filter(None, found.groups()), "") if found else ""
 
 
-def _segment_places(path: str | Path, text: str) -> list[tuple[int, int]]:
+def _segment_places(path: StrPath, text: str) -> list[tuple[int, int]]:
     """Return the range of characters (begin, end) of the content of every ``<seg>``.
 
     The time is linear in the length of the text for any content.

@@ -26,12 +26,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
-from pathlib import Path
 
 from sacremoses import MosesPunctNormalizer, MosesTokenizer, MosesTruecaser
 from sacremoses.corpus import NonbreakingPrefixes
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_lines
 from rnnsmt.base.writing import atomic_text
 from rnnsmt.corpus.detokenizer import DELAYED_START, DOTTED_I, SENTENCE_END
@@ -226,7 +226,7 @@ class Casing(dict[str, Counter[str]]):
 
     @property
     def figures(self) -> dict[str, int]:
-        """The figures for the last line of the log: words, and their forms."""
+        """Return the figures for the last line of the log: words, and their forms."""
         return {"words": len(self), "forms": sum(map(len, self.values()))}
 
 
@@ -255,7 +255,7 @@ def learn_casing(lines: Iterable[str]) -> Casing:
     return casing
 
 
-def save_casing(casing: Mapping[str, Mapping[str, int]], path: str | Path) -> None:
+def save_casing(casing: Mapping[str, Mapping[str, int]], path: StrPath) -> None:
     """Write a model in Moses' format, words in alphabetical order.
 
     Equally frequent forms are in order of their first occurrence.
@@ -271,7 +271,7 @@ def save_casing(casing: Mapping[str, Mapping[str, int]], path: str | Path) -> No
 class Truecaser:
     """Truecaser with a trained model."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: StrPath) -> None:
         """Read a model written by ``save_casing`` or by Moses."""
         self.best: dict[str, str] = {}
         self.known: set[str] = set()

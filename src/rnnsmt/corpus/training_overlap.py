@@ -18,7 +18,7 @@ class KnownSentences(dict[str, dict[str, int]]):
 
     @property
     def figures(self) -> dict[str, str]:
-        """The figures for the last line of the log."""
+        """Return the figures for the last line of the log."""
         return {name: f"{counts['known']:,} of {counts['sentences']:,} known" for name, counts in self.items()}
 
 

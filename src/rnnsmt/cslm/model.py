@@ -4,12 +4,11 @@ Equations and content of the file are in ``rnnsmt.networks.feed_forward``, the r
 ``rnnsmt.networks.feed_forward_training``.
 """
 
-from pathlib import Path
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rnnsmt.base.paths import StrPath
 from rnnsmt.cslm.settings import CslmSettings, CslmSizes
 from rnnsmt.cslm.text import Text
 from rnnsmt.networks import feed_forward
@@ -29,7 +28,7 @@ class CslmContent(FeedForwardContent):
     sizes: CslmSizes
 
 
-def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedNetwork:
+def load_model(path: StrPath, device: torch.device | str = "cpu") -> TrainedNetwork:
     """Read a model onto a device."""
     return feed_forward.load_model(path, FORMAT, CslmContent, device)
 

@@ -24,7 +24,7 @@ from rnnsmt.base.arguments import (
 )
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.operations import Values, Written, operation
+from rnnsmt.base.operations import Written, WrittenFiles, operation
 from rnnsmt.config.sections import Device, Rnn, Unknown, VocabSize
 from rnnsmt.cslm.settings import PRESETS, CslmSettings
 from rnnsmt.networks.settings import Presets
@@ -103,8 +103,8 @@ def train(
     r"""Train the continuous-space language model (Schwenk 2007) on text.
 
     Input is the directory written by `cslm prepare`; outputs are the network and its learning curve (JSON). The
-    perplexity of the validation n-grams is computed after every epoch. Training ends after --epochs epochs, or when the
-    perplexity has not improved for --patience epochs; the best parameters are saved.
+    perplexity of the validation n-grams is computed after every epoch. Training ends after ``epochs`` epochs, or when
+    the perplexity has not improved for ``patience`` epochs; the best parameters are saved.
 
     ``checkpoint_dir`` contains the last checkpoint, from which an interrupted run resumes. On a CPU, with the same
     ``threads``, the result is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before
@@ -202,7 +202,7 @@ def rescore(
     unknown: Unknown = "class",
     device: Device = Rnn.device,
     threads: Threads = THREADS,
-) -> Values[Path]:
+) -> WrittenFiles:
     r"""Add the score of the CSLM to the features of n-best lists in Moses format.
 
     The feature ``CSLM0= x`` is appended to the features of every hypothesis; x is ln p of the whole translation,
@@ -246,4 +246,4 @@ def rescore(
     for (path,), alike, written in groups:
         scorer = CslmScorer(path, device, threads, normalized, unknown_score=unknown)
         counts.update(add_to_nbest(partial(scores_of_block, scorer), alike, written, "CSLM0"))
-    return Values(map(Path, outputs), counts)
+    return WrittenFiles(map(Path, outputs), counts)

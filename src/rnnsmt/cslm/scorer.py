@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import torch
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_lines
 from rnnsmt.cslm.model import load_model
 from rnnsmt.cslm.text import sentence_ngrams
@@ -33,7 +33,7 @@ LINES = 2000
 class CslmScorer(NGramScorer):
     """The probabilities of a CSLM; a context is the preceding words."""
 
-    def load(self, path: str | Path, device: torch.device) -> TrainedNetwork:
+    def load(self, path: StrPath, device: torch.device) -> TrainedNetwork:
         """Read the model file."""
         trained = load_model(path, device)
         self.order = trained.model.sizes.context + 1
@@ -59,7 +59,7 @@ def _ngrams(scorer: NGramScorer, sentences: list[list[str]]) -> ContextsAndWords
 
 
 def perplexity_report(
-    model: str | Path, inputs: list[str], lm: str | Path | None, device: str, threads: int
+    model: StrPath, inputs: list[str], lm: StrPath | None, device: str, threads: int
 ) -> PerplexityReport:
     """Compute the report of ``cslm perplexity``."""
     scorer = CslmScorer(model, device, threads, normalize=True)

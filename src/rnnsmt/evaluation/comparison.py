@@ -11,7 +11,6 @@ this model contains all phrase pairs of the baseline's translation.
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import words_of
 from rnnsmt.base.rendering import write_page
 from rnnsmt.bleu.batch import bleu_of_many, corpus_statistics, sentence_bleu
@@ -96,7 +96,7 @@ def sentence_gains(baseline: Statistics, system: Statistics) -> NDArray[np.float
     return 100 * (sentence_bleu(system) - sentence_bleu(baseline))
 
 
-def pair_counts(table: str | Path, pairs: Iterable[Pair]) -> dict[Pair, float]:
+def pair_counts(table: StrPath, pairs: Iterable[Pair]) -> dict[Pair, float]:
     """Read the counts of phrase pairs from a phrase table; 0 if it has none.
 
     Pairs that are not in the table, e.g. unknown words, are omitted.
@@ -224,7 +224,7 @@ class Comparison:
         self.values["source words of a phrase"] = lengths, PHRASE_LENGTHS
 
     def add_model(
-        self, model: SearchModel, weights: NDArray[np.float64], table: str | Path, columns: Sequence[str]
+        self, model: SearchModel, weights: NDArray[np.float64], table: StrPath, columns: Sequence[str]
     ) -> None:
         """Add the model of the system, for the contributions of the features and the counts of phrase pairs.
 
@@ -309,7 +309,7 @@ class Comparison:
         return example
 
 
-def write_comparison(path: str | Path, content: Mapping[str, Any]) -> None:
+def write_comparison(path: StrPath, content: Mapping[str, Any]) -> None:
     """Write the Markdown output of `evaluation compare`, given the content of its JSON output."""
     write_page(
         path,

@@ -25,6 +25,7 @@ from rnnsmt.base.arguments import (
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Values, Written, operation
+from rnnsmt.base.paths import StrPath
 from rnnsmt.config.features import PAPER_FEATURES, label
 from rnnsmt.config.languages import Language
 from rnnsmt.config.sections import Device, Evaluation, Metrics, Rnn
@@ -64,7 +65,7 @@ Joint = Annotated[
 ]  # fmt: skip
 
 
-def _read_scores(paths: Sequence[str | Path], joint: Mapping[str, Sequence[str]] | None) -> "Scores":
+def _read_scores(paths: Sequence[StrPath], joint: Mapping[str, Sequence[str]] | None) -> "Scores":
     """Return the scores, including those of joint test sets."""
     from rnnsmt.evaluation.scores import add_joint, group, read_score
 

@@ -8,13 +8,13 @@ Among translations with equal BLEU, the first one in the list is selected.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import track
 from rnnsmt.bleu.batch import BatchBleu, bleu_of_many, sentence_bleu
 from rnnsmt.formats.nbest import read_nbest
@@ -42,7 +42,7 @@ class Oracle(NamedTuple):
     translations: list[str]
 
 
-def read_nbest_texts(path: str | Path, sentences: int) -> list[list[str]]:
+def read_nbest_texts(path: StrPath, sentences: int) -> list[list[str]]:
     """Read the translations of every sentence; a sentence without a line has an empty one."""
     texts: list[list[str]] = [[] for _ in range(sentences)]
     for candidate in track(read_nbest(path)[1], "reading", unit="translations"):

@@ -11,6 +11,7 @@ from typing import Any
 from rnnsmt import __version__
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import sha256
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_json
 from rnnsmt.evaluation.scores import Scores
 from rnnsmt.formats.ini import MosesIni
@@ -32,7 +33,7 @@ class Files:
     def __init__(self) -> None:
         self._found: dict[str, dict[str, Any]] = {}
 
-    def add(self, path: str | Path) -> str:
+    def add(self, path: StrPath) -> str:
         """Add a file; return its normalised path."""
         name = os.path.normpath(path)
         if name not in self._found:
@@ -41,7 +42,7 @@ class Files:
             self._found[name] = {"bytes": Path(name).stat().st_size, "sha256": sha256(name)}
         return name
 
-    def add_as_read(self, report: str | Path) -> str:
+    def add_as_read(self, report: StrPath) -> str:
         """Add a report of ``corpus prepare`` and its raw files, after checking that the raw files have not changed."""
         for entry in read_json(report)["inputs"]:
             name = self.add(entry["path"])
@@ -116,7 +117,7 @@ def cells_and_runs(
     return {"cells": cells, "runs": runs}
 
 
-def details_of_network(model: str | Path, history: str | Path, files: Files) -> dict[str, Any]:
+def details_of_network(model: StrPath, history: StrPath, files: Files) -> dict[str, Any]:
     """Return the files of a network, with seed and settings of its training run; they are added to ``files``."""
     value = read_json(history)
     details = {key: value.get(key) for key in ("seed", "settings", "parameters", "computed on") if key in value}

@@ -8,11 +8,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from io import StringIO
-from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from rnnsmt import __version__
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.rendering import BLUE, GREY, INK, canvas, styled, svg_metadata, write_page
 from rnnsmt.config.features import BASELINE, has_network, label
 from rnnsmt.plan.corpora import FEW_LINES
@@ -252,8 +252,8 @@ def sets_for_page(
 
 
 def write_tables(
-    markdown: str | Path | None,
-    html: str | Path | None,
+    markdown: StrPath | None,
+    html: StrPath | None,
     rows: Sequence[Record],
     contrasts: Sequence[Record],
     dev_sets: Collection[str],

@@ -10,6 +10,7 @@ import numpy as np
 
 from rnnsmt import __version__
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.base.reading import read_json
 from rnnsmt.base.writing import atomic_text, write_json
@@ -324,7 +325,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 """Formats of columns in the TSV files; other numbers have four decimals."""
 
 
-def write_tsv(path: str | Path, records: Sequence[Record], named: Mapping[str, str], paper: bool) -> None:
+def write_tsv(path: StrPath, records: Sequence[Record], named: Mapping[str, str], paper: bool) -> None:
     """Write a line for each record, with the columns in ``named``; paper: include the published figures."""
     from pandas import DataFrame
 
@@ -340,7 +341,7 @@ def _shown(named: Mapping[str, str], paper: bool) -> list[str]:
 
 
 def write_table_json(
-    path: str | Path, rows: Sequence[Record], contrasts: Sequence[Record], paper: bool, metrics: tuple[str, ...]
+    path: StrPath, rows: Sequence[Record], contrasts: Sequence[Record], paper: bool, metrics: tuple[str, ...]
 ) -> None:
     """Write rows and contrasts with six decimals, and the meaning of the columns; paper: include published figures."""
     of_rows, of_contrasts = columns(metrics), contrast_columns(metrics)

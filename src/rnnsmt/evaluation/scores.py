@@ -7,13 +7,13 @@ text. ``evaluation score`` writes score files, ``evaluation table`` reads them.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import warn
 from rnnsmt.base.reading import read_json, read_references
 from rnnsmt.base.writing import write_json
@@ -84,7 +84,7 @@ def score_output(
     system: str,
     test_set: str,
     run: int,
-    hypothesis: str | Path,
+    hypothesis: StrPath,
     references: Sequence[str],
     plain_hypothesis: str | None = None,
     plain_references: Sequence[str] | None = None,
@@ -186,7 +186,7 @@ def _metric(lowercase: bool, lang: str | None) -> Any:
         return BLEU(lowercase=lowercase)
 
 
-def write_score(path: str | Path, score: Score) -> None:
+def write_score(path: StrPath, score: Score) -> None:
     """Write a score file atomically."""
     bleu = score.bleu
     write_json(
@@ -222,7 +222,7 @@ def write_score(path: str | Path, score: Score) -> None:
     )
 
 
-def read_score(path: str | Path) -> Score:
+def read_score(path: StrPath) -> Score:
     """Read a score file."""
     value = read_json(path)
     if not isinstance(value, dict) or value.get("format") not in FORMATS:

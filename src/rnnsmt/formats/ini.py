@@ -15,6 +15,7 @@ from typing import get_args
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import is_file
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_lines
 from rnnsmt.base.writing import atomic_text
 from rnnsmt.config.features import UnknownScore
@@ -150,7 +151,7 @@ class MosesIni:
     section_lines: dict[str, int] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def read(cls, path: str | Path) -> "MosesIni":
+    def read(cls, path: StrPath) -> "MosesIni":
         """Read an ini file."""
         path = Path(path)
         numbered, section_lines = _sections(path)
@@ -391,7 +392,7 @@ class MosesIni:
         out += [f"{name}= " + " ".join(f"{w:.10g}" for w in ws) for name, ws in self.weights.items()]
         return "\n".join(out) + "\n"
 
-    def write(self, path: str | Path) -> None:
+    def write(self, path: StrPath) -> None:
         """Write the ini atomically; relative paths are rewritten so that they refer to the same files."""
         with atomic_text(path) as out:
             out.write(self.text_for(Path(path).parent))
@@ -485,7 +486,7 @@ def _integer(lines: list[str] | None, name: str, path: Path, default: int) -> in
 
 
 def same_models(
-    inis: Sequence[str | Path], directories: Sequence[str | Path] | None
+    inis: Sequence[StrPath], directories: Sequence[StrPath] | None
 ) -> list[tuple[Path | None, dict[int, MosesIni]]]:
     """Group inis that differ in weights only.
 

@@ -4,13 +4,13 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_lines, words_of
 from rnnsmt.formats.ini import MosesIni
 
@@ -53,7 +53,7 @@ class NbestLists(NamedTuple):
     features: list[NDArray[np.float64]]
 
 
-def fields_of(line: str, path: str | Path, number: int) -> list[str]:
+def fields_of(line: str, path: StrPath, number: int) -> list[str]:
     """Return the fields of a line; white space is kept."""
     fields = line.split("|||")
     if len(fields) < 4 or not fields[0].strip().isdecimal() or len(fields[0]) > MOST_DIGITS:
@@ -68,13 +68,13 @@ def text_of(field: str) -> str:
     return " ".join(words_of(SEGMENTATION_MARK.sub("", field) if "|" in field else field))
 
 
-def _unsorted(path: str | Path, number: int, sentence: int, last: int) -> InputError:
+def _unsorted(path: StrPath, number: int, sentence: int, last: int) -> InputError:
     return InputError(
         f"{path}, line {number}: sentence {sentence} follows sentence {last}; sort the list by sentence number"
     )
 
 
-def _check_sentence(sentence: int, sentences: int, where: str | Path) -> None:
+def _check_sentence(sentence: int, sentences: int, where: StrPath) -> None:
     """Check that a text has enough lines for a sentence; ``where`` is the path of the list, and the line if known."""
     if sentence >= sentences:
         raise InputError(
@@ -83,7 +83,7 @@ def _check_sentence(sentence: int, sentences: int, where: str | Path) -> None:
         )
 
 
-def lines_without(feature: str, path: str | Path, sentences: int | None) -> Iterator[tuple[int, list[str]]]:
+def lines_without(feature: str, path: StrPath, sentences: int | None) -> Iterator[tuple[int, list[str]]]:
     """Yield sentence and fields of every line of a sorted list to which a feature will be added.
 
     Args:
@@ -103,7 +103,7 @@ def lines_without(feature: str, path: str | Path, sentences: int | None) -> Iter
         yield sentence, fields
 
 
-def read_nbest(path: str | Path) -> tuple[list[str], Iterator[Candidate]]:
+def read_nbest(path: StrPath) -> tuple[list[str], Iterator[Candidate]]:
     """Read an n-best list.
 
     Returns:
@@ -245,7 +245,7 @@ def phrase_pairs(source: str, target: str, segmentation: Sequence[Segment]) -> l
     return pairs
 
 
-def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, list[Segment]]]:
+def read_details(path: StrPath, source: Sequence[str]) -> list[tuple[str, list[Segment]]]:
     """Read the first translation of every sentence of a text, and its phrases, from n-best lists with segmentations."""
     details: dict[int, tuple[str, list[Segment]]] = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -273,7 +273,7 @@ def read_details(path: str | Path, source: Sequence[str]) -> list[tuple[str, lis
     return [details.get(number, ("", [])) for number in range(len(source))]
 
 
-def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestLists:
+def read_lists(path: StrPath, ini: MosesIni, source: Sequence[str]) -> NbestLists:
     """Read the n-best lists of the sentences of a text, with the features that have tuned weights in the ini.
 
     Fixed scores are not in n-best lists, neither in those of Moses nor in those of rnnsmt; the others of a feature are
@@ -307,7 +307,7 @@ def read_lists(path: str | Path, ini: MosesIni, source: Sequence[str]) -> NbestL
     return NbestLists(names, [translations or [""] for translations in texts], features)
 
 
-def _check_complete(lacking: Sequence[int], path: str | Path) -> None:
+def _check_complete(lacking: Sequence[int], path: StrPath) -> None:
     """Check that no sentence of the text lacks a translation."""
     if lacking:
         more = f" and of {len(lacking) - 1} more" if len(lacking) > 1 else ""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice, pairwise
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple, Self, cast, overload
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from rnnsmt.base.arguments import Alignment, Alignments, TextFiles
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import check_tokenised, count_lines, read_byte_lines, read_parallel, words_of
 from rnnsmt.base.writing import atomic_binary
 
@@ -46,7 +47,7 @@ class Links(NamedTuple):
         return len(self.offsets) - 1
 
 
-def read_link_blocks(path: str | Path) -> Iterator[Links]:
+def read_link_blocks(path: StrPath) -> Iterator[Links]:
     """Read a Pharaoh file with any supported suffix, ``BLOCK`` lines at a time.
 
     An empty line is a sentence pair without links.
@@ -75,7 +76,7 @@ def distinct(links: Links) -> Links:
     return Links(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]), source[new], target[new])
 
 
-def write_links(path: str | Path, blocks: Iterable[Links]) -> int:
+def write_links(path: StrPath, blocks: Iterable[Links]) -> int:
     """Write a Pharaoh file atomically; the links of a line are sorted by source, then target position.
 
     Returns:
@@ -93,7 +94,7 @@ def write_links(path: str | Path, blocks: Iterable[Links]) -> int:
     return written
 
 
-def read_links_of(path: str | Path, source: str | Path, target: str | Path) -> Iterator[Links]:
+def read_links_of(path: StrPath, source: StrPath, target: StrPath) -> Iterator[Links]:
     """Read the alignment of a text as ``read_link_blocks``; check every link against the lengths of its sentences."""
     text = read_parallel(source, target)
     before = 0
@@ -113,13 +114,13 @@ def read_links_of(path: str | Path, source: str | Path, target: str | Path) -> I
         raise _other_text(path, before, before + more)
 
 
-def _other_text(path: str | Path, lines: int, of_text: int) -> InputError:
+def _other_text(path: StrPath, lines: int, of_text: int) -> InputError:
     return InputError(
         f"{path} has {lines} lines, but the text has {of_text}; the alignment must have one line per sentence pair"
     )
 
 
-def _check_bounds(path: str | Path, links: Links, lengths: npt.NDArray[np.int64], before: int) -> None:
+def _check_bounds(path: StrPath, links: Links, lengths: npt.NDArray[np.int64], before: int) -> None:
     """Check that no link points beyond the end of a sentence.
 
     Args:
@@ -180,7 +181,7 @@ class WordAlignment(Sequence[list[tuple[int, int]]]):
             self._links = links
 
     @classmethod
-    def of(cls, blocks: Iterable[Links], output: str | Path | None, figures: dict[str, int]) -> Self:
+    def of(cls, blocks: Iterable[Links], output: StrPath | None, figures: dict[str, int]) -> Self:
         """Write the links of consecutive blocks to a file; without a file, keep them in memory.
 
         Args:
@@ -241,12 +242,12 @@ def links_file(files: TextFiles, name: str, alignment: Alignment) -> str:
 
 def links_files(files: TextFiles, name: str, alignments: Alignments) -> list[str]:
     """Return the Pharaoh files of the alignments of one or more texts, as ``links_file``."""
-    if isinstance(alignments, (list, tuple)) and alignments and all(isinstance(one, Path) for one in alignments):
-        return [str(one) for one in alignments]
+    if isinstance(alignments, (list, tuple)) and alignments and all(isinstance(one, PathLike) for one in alignments):
+        return [fspath(one) for one in alignments]
     return [links_file(files, name, cast("Alignment", alignments))]
 
 
-def _clean_lines(path: str | Path) -> Iterator[bytes]:
+def _clean_lines(path: StrPath) -> Iterator[bytes]:
     """Yield lines without trailing spaces, which some tools write, and without carriage returns."""
     for line in read_byte_lines(path):
         yield line.rstrip(b" \r")
@@ -260,7 +261,7 @@ def _blocks(lines: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:
         first += len(block)
 
 
-def _reject(path: str | Path, first: int, block: list[bytes]) -> None:
+def _reject(path: StrPath, first: int, block: list[bytes]) -> None:
     """Raise the error for the first invalid token of a block."""
     for number, line in enumerate(block, first):
         for token in line.split(b" ") if line else ():

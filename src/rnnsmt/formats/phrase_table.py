@@ -8,7 +8,6 @@ spaces. ``rnnsmt.base.kernels.table_lines`` splits and checks the lines.
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import POW10
 from rnnsmt.base.kernels.table_lines import COUNTS, FIELDS, LINKS, SCORES, SOURCE, TARGET, numbers, split_phrase_lines
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import check_utf8, read_line_blocks
 
 BLANKS = b" \t\r"
@@ -66,7 +66,7 @@ class PhraseLines(NamedTuple):
         return PhraseEntry(fields[SOURCE].decode(), fields[TARGET].decode(), scores, counts)
 
 
-def read_table_blocks(path: str | Path) -> Iterator[bytes]:
+def read_table_blocks(path: StrPath) -> Iterator[bytes]:
     """Yield a phrase table or reordering table in blocks of whole lines of UTF-8 text, as ``read_line_blocks``.
 
     The words of its phrases are separated by single spaces, which the readers of the blocks require.
@@ -98,7 +98,7 @@ def _single_spaced(line: bytes) -> bytes:
     return b"|||".join(fields)
 
 
-def read_phrase_lines(table: str | Path) -> Iterator[PhraseLines]:
+def read_phrase_lines(table: StrPath) -> Iterator[PhraseLines]:
     """Read and check the lines of a phrase table in blocks; a table without lines yields nothing."""
     lines, scores = 0, 0
     for block in read_table_blocks(table):
@@ -110,7 +110,7 @@ def read_phrase_lines(table: str | Path) -> Iterator[PhraseLines]:
         lines += len(bounds)
 
 
-def refuse_line(line: bytes, path: str | Path, number: int, n_scores: int | None, *, reordering: bool) -> NoReturn:
+def refuse_line(line: bytes, path: StrPath, number: int, n_scores: int | None, *, reordering: bool) -> NoReturn:
     """Raise the error for a line that ``rnnsmt.base.kernels.table_lines`` has rejected.
 
     Args:

@@ -23,6 +23,7 @@ from rnnsmt.base.kernels.numbers import put_logarithm
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes, intern, parse_float
 from rnnsmt.base.opening import KENLM_MAGIC
 from rnnsmt.base.parallel import atomic_blocks
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import Meter, warn
 from rnnsmt.base.reading import read_byte_lines, read_line_blocks
 from rnnsmt.lm import MAX_ORDER
@@ -112,7 +113,7 @@ class _Lines:
         return None
 
 
-def read_arpa(path: str | Path) -> Arpa:
+def read_arpa(path: StrPath) -> Arpa:
     """Read an ARPA file."""
     path = Path(path)
     lines = _Lines(path)
@@ -128,7 +129,7 @@ def read_arpa(path: str | Path) -> Arpa:
     return arpa
 
 
-def check_header(path: str | Path) -> None:
+def check_header(path: StrPath) -> None:
     """Check that a file begins with the header of an ARPA file."""
     _header(_Lines(Path(path)))
 
@@ -198,7 +199,7 @@ def _section(lines: _Lines, arpa: Arpa, order: int, count: int) -> None:
 
 
 def write_arpa(
-    path: str | Path,
+    path: StrPath,
     counts: Counts,
     model: list[SmoothedOrder],
     thresholds: Sequence[int],

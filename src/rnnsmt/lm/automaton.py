@@ -8,7 +8,6 @@ after a word is KenLM's minimised state, without words that cannot affect later 
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, mix
 from rnnsmt.base.kernels.strings import Interner
+from rnnsmt.base.paths import StrPath
 from rnnsmt.lm.arpa import Arpa, read_arpa
 
 LN10 = float(np.log(10.0))
@@ -150,7 +150,7 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
     return Automaton(LmArrays(rows, states, unigrams, followers), words, arpa.order, start, unk, known[b"</s>"])
 
 
-def load_automaton(path: str | Path) -> Automaton:
+def load_automaton(path: StrPath) -> Automaton:
     """Read an ARPA file and build its automaton."""
     return build_automaton(read_arpa(path), str(path))
 

@@ -11,13 +11,13 @@ suffix order.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import Meter
 from rnnsmt.lm.columns import Column, Workspace, slices, sort_keys
 from rnnsmt.lm.text import BOS, EOS, LmVocabulary, number_files
@@ -102,7 +102,7 @@ class SmoothedOrder:
     backoff: Column
 
 
-def count_ngrams(paths: Sequence[str | Path], order: int, vocabulary: LmVocabulary, workspace: Workspace) -> Counts:
+def count_ngrams(paths: Sequence[StrPath], order: int, vocabulary: LmVocabulary, workspace: Workspace) -> Counts:
     """Count the n-grams of orders 1 to ``order`` of text files.
 
     Args:
@@ -129,7 +129,7 @@ def count_ngrams(paths: Sequence[str | Path], order: int, vocabulary: LmVocabula
     return counts
 
 
-def _read_words(paths: Sequence[str | Path], order: int, counts: Counts, workspace: Workspace) -> Column:
+def _read_words(paths: Sequence[StrPath], order: int, counts: Counts, workspace: Workspace) -> Column:
     """Read all texts into one column of word numbers; switch to disk if the estimation would not fit in memory."""
     words = workspace.column(np.int32)
     per_token = BYTES_PER_TOKEN + 28 * (order - 5)

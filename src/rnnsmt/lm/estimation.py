@@ -28,6 +28,7 @@ import numpy.typing as npt
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.options import pruning_mistake
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say, warn
 from rnnsmt.base.reading import read_byte_lines
 from rnnsmt.base.writing import atomic_binary, scratch_directory
@@ -42,9 +43,9 @@ OWN_MB = 150
 
 
 def estimate(
-    inputs: Sequence[str | Path],
+    inputs: Sequence[StrPath],
     order: int,
-    output: str | Path,
+    output: StrPath,
     *,
     vocabulary: Iterable[str] | None = None,
     only: Iterable[str] | None = None,
@@ -104,7 +105,7 @@ def find_lmplz(estimator: str) -> str | None:
 
 
 def run_lmplz(
-    lmplz: str, inputs: Sequence[str | Path], order: int, output: str | Path, memory_mb: int, prune: Sequence[int] = ()
+    lmplz: str, inputs: Sequence[StrPath], order: int, output: StrPath, memory_mb: int, prune: Sequence[int] = ()
 ) -> dict[str, object]:
     """Estimate a model with lmplz; inputs may be compressed, and the ARPA file is written atomically.
 

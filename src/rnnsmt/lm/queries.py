@@ -6,19 +6,19 @@ import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 import kenlm
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import KENLM_MAGIC, open_binary
+from rnnsmt.base.paths import StrPath
 from rnnsmt.lm.arpa import check_header
 
 LOG2_10 = 3.321928094887362
 
 
-def load_kenlm(path: str | Path) -> kenlm.Model:
+def load_kenlm(path: StrPath) -> kenlm.Model:
     """Load an ARPA file (plain, .gz, .bz2, .xz) or a binary file of KenLM, of order 2 to 6.
 
     Lines that are scored are tokenised and in UTF-8; every line begins with ``<s>``.
@@ -34,7 +34,7 @@ def load_kenlm(path: str | Path) -> kenlm.Model:
             return _load(plain.name, path)
 
 
-def _load(file: str, path: str | Path) -> kenlm.Model:
+def _load(file: str, path: StrPath) -> kenlm.Model:
     """Load an uncompressed file; ``path`` is its name in messages."""
     config = kenlm.Config()
     config.show_progress = False

@@ -5,7 +5,6 @@ Unicode spaces are part of a word.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner, find, hash_bytes, intern
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import check_utf8, read_line_blocks
 
 BLOCK_BYTES = 1 << 20
@@ -49,7 +49,7 @@ class LmVocabulary:
         """Return the words in UTF-8, concatenated, uint8."""
         return self._strings.table.arena
 
-    def number(self, block: npt.NDArray[np.uint8], path: str | Path, line: int) -> npt.NDArray[np.int32]:
+    def number(self, block: npt.NDArray[np.uint8], path: StrPath, line: int) -> npt.NDArray[np.int32]:
         """Return the word numbers of a block of whole lines, with ``<s>`` and ``</s>``.
 
         Args:
@@ -74,18 +74,18 @@ class LmVocabulary:
         return [word.decode("utf-8") for word in self._strings.strings()]
 
 
-def _reserved(path: str | Path, line: int, word: str) -> InputError:
+def _reserved(path: StrPath, line: int, word: str) -> InputError:
     return InputError(f"{path}, line {line}: the word {word} is reserved in language models; remove it")
 
 
-def refuse_reserved(words: Iterable[bytes], path: str | Path, line: int) -> None:
+def refuse_reserved(words: Iterable[bytes], path: StrPath, line: int) -> None:
     """Check that a line contains no reserved word."""
     reserved = RESERVED_BYTES.intersection(words)
     if reserved:
         raise _reserved(path, line, min(reserved).decode())
 
 
-def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[tuple[bytes, int]]:
+def read_blocks(path: StrPath, size: int = BLOCK_BYTES) -> Iterator[tuple[bytes, int]]:
     """Yield blocks of whole UTF-8 lines, and the number of lines before each; every block ends with a newline."""
     lines = 0
     for block in read_line_blocks(path, size):
@@ -94,7 +94,7 @@ def read_blocks(path: str | Path, size: int = BLOCK_BYTES) -> Iterator[tuple[byt
         lines += block.count(b"\n")
 
 
-def number_files(paths: Sequence[str | Path], vocabulary: LmVocabulary) -> Iterator[tuple[npt.NDArray[np.int32], int]]:
+def number_files(paths: Sequence[StrPath], vocabulary: LmVocabulary) -> Iterator[tuple[npt.NDArray[np.int32], int]]:
     """Yield (word numbers, number of lines) of the files' blocks; new words are added to an open vocabulary."""
     for path in paths:
         for block, lines in read_blocks(path):
@@ -102,7 +102,7 @@ def number_files(paths: Sequence[str | Path], vocabulary: LmVocabulary) -> Itera
             yield vocabulary.number(data, path, lines), block.count(b"\n")
 
 
-def frequent_words(paths: Sequence[str | Path], min_count: int) -> list[str]:
+def frequent_words(paths: Sequence[StrPath], min_count: int) -> list[str]:
     """Return the words that occur at least ``min_count`` times in text files, in order of first occurrence."""
     vocabulary = LmVocabulary()
     counts = np.zeros(len(RESERVED), np.int64)

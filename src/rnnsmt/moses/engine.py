@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import sha256
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_json, read_lines, words_of
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.base.writing import scratch_directory, write_json, write_lines, write_plain
@@ -66,9 +67,9 @@ def decode(
     moses: Installation,
     ini: MosesIni,
     directory: Path | None,
-    text: str | Path,
-    output: str | Path,
-    details: str | Path,
+    text: StrPath,
+    output: StrPath,
+    details: StrPath,
     log: Path,
     limits: Limits,
 ) -> dict[str, int | float]:
@@ -114,8 +115,8 @@ def tune(
     moses: Installation,
     ini: MosesIni,
     directory: Path | None,
-    source: str | Path,
-    references: Sequence[str | Path],
+    source: StrPath,
+    references: Sequence[StrPath],
     output_ini: Path,
     output_history: Path,
     work: Path,

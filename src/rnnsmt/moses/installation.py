@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import sha256
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.config.sections import Config
 from rnnsmt.formats.default_ini import default_ini
@@ -74,7 +75,7 @@ def needs_of(config: Config) -> Needs:
 class Installation:
     """Directory of a built Moses, in the usual layout of Moses: ``bin``, ``scripts``; aligners in ``tools``."""
 
-    def __init__(self, home: str | Path) -> None:
+    def __init__(self, home: StrPath) -> None:
         """Open an installation."""
         self.home = Path(home).expanduser().resolve()
         if not self.home.is_dir():

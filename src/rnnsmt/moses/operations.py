@@ -26,15 +26,15 @@ from rnnsmt.base.arguments import (
     each,
 )
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import Field, described
-from rnnsmt.base.operations import Values, Written, operation
+from rnnsmt.base.fields import Field
+from rnnsmt.base.operations import Values, Written, WrittenFiles, operation
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_lines, read_references
 from rnnsmt.base.writing import write_report
 from rnnsmt.config.features import UnknownScore
 from rnnsmt.config.sections import (
     DistortionLimit,
     NbestSize,
-    Optimizer,
     PhraseLength,
     Phrases,
     PhraseSmoothing,
@@ -47,13 +47,13 @@ from rnnsmt.config.sections import (
 from rnnsmt.plan.paths import LM, PHRASE_TABLE, REORDERING_TABLE
 from rnnsmt.registries import SEARCH_FEATURES
 
-ModelFile = Annotated[str | Path, Field(metavar="FILE", expected="a path")]
+ModelFile = Annotated[StrPath, Field(metavar="FILE", expected="a path")]
 """A file by its path relative to the directory of the model; it need not exist."""
 
 Home = Annotated[InputFile, Field("Moses installation, with bin, scripts and tools", metavar="DIR")]
 
 ProgramLog = Annotated[
-    str | Path, Field("log file; the output of the programs is appended", metavar="FILE", expected="a path")
+    StrPath, Field("log file; the output of the programs is appended", metavar="FILE", expected="a path")
 ]
 
 Part = Literal["alignment", "training", "tuning", "decoding"]
@@ -62,7 +62,9 @@ SearchFeatureName = Annotated[str, Field(registry=SEARCH_FEATURES)]
 
 MosesAligner = Literal["model4", "fast_align"]
 
-MosesOptimizer = Annotated[Literal["mert", "mira"], described(Optimizer)[1]]
+MosesOptimizer = Annotated[
+    Literal["mert", "mira"], Field("optimizer; mert: minimum error rate training, as in the paper; mira: batch MIRA")
+]
 
 
 @operation(version=2)
@@ -140,7 +142,7 @@ def add_feature(
     *,
     name: Annotated[str, Field(metavar="NAME")] = "LSTM0",
     weight: Annotated[float, Field(metavar="W")],
-) -> Values[Path]:
+) -> WrittenFiles:
     r"""Add the feature of rescored n-best lists to a moses.ini, for `tuning optimize` and `tuning rerank`.
 
     The feature has the type Rescored. Decoders cannot compute such a feature and reject the ini. The other weights are
@@ -178,7 +180,7 @@ def add_feature(
         read.features.append(Feature(RESCORING, name, {"name": name}))
         read.weights[name] = [weight]
         read.write(target)
-    return Values(map(Path, outputs), {"inis": len(inis)})
+    return WrittenFiles(map(Path, outputs), {"inis": len(inis)})
 
 
 @operation(version=1)

@@ -6,6 +6,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import count_lines, read_byte_lines
 from rnnsmt.base.writing import atomic_path, scratch_directory, write_lines, write_plain
 from rnnsmt.moses.installation import TRAIN, Installation, run
@@ -28,10 +29,10 @@ SCORE_OPTIONS = {"none": "", "kneser-ney": "--KneserNey"}
 def align(
     moses: Installation,
     aligner: str,
-    source: str | Path,
-    target: str | Path,
+    source: StrPath,
+    target: StrPath,
     heuristic: str,
-    output: str | Path,
+    output: StrPath,
     log: Path,
     threads: int,
 ) -> dict[str, object]:
@@ -97,9 +98,9 @@ def align(
 
 def train(
     moses: Installation,
-    sources: Sequence[str | Path],
-    targets: Sequence[str | Path],
-    alignments: Sequence[str | Path],
+    sources: Sequence[StrPath],
+    targets: Sequence[StrPath],
+    alignments: Sequence[StrPath],
     output_dir: Path,
     log: Path,
     *,

@@ -32,6 +32,7 @@ from pydantic import AfterValidator, FailFast
 from rnnsmt.base.arrays import GrowingArray, growing_array, read_array, release_pages
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.options import MAX_INT
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import Meter
 from rnnsmt.base.reading import check_utf8, read_json, read_line_blocks, read_lines
 from rnnsmt.base.writing import write_json, write_lines
@@ -62,7 +63,7 @@ def _distinct(words: list[str]) -> list[str]:
     return words
 
 
-Words = Annotated[list[str], FailFast(), AfterValidator(_distinct)]
+DistinctWords = Annotated[list[str], FailFast(), AfterValidator(_distinct)]
 """The words of a vocabulary in the metadata of a model file, without ``FIRST``, ``SECOND`` and ``LAST``."""
 
 
@@ -136,7 +137,7 @@ class Vocabulary:
         return cls.from_counts(count_words(paths, what).words, size)
 
     @classmethod
-    def read(cls, path: str | Path) -> "Vocabulary":
+    def read(cls, path: StrPath) -> "Vocabulary":
         """Read a file that ``write`` wrote."""
         lines = list(read_lines(path))
         if len(lines) < 3 or (lines[0], lines[1], lines[-1]) != (FIRST, SECOND, LAST):
@@ -149,7 +150,7 @@ class Vocabulary:
             )
         return cls(lines[2:-1])
 
-    def write(self, path: str | Path) -> None:
+    def write(self, path: StrPath) -> None:
         """Write one word per line, atomically."""
         write_lines(path, self.words)
 
@@ -272,7 +273,7 @@ class IdDirectory:
         """Check the content and set further attributes, in subclasses."""
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
+    def open(cls, path: StrPath) -> Self:
         """Map the arrays of a directory that ``prepare`` wrote, and read the vocabularies into memory.
 
         All ids are read once, to check that they agree with the vocabularies.

@@ -17,7 +17,6 @@ take up to a tenth of the time of a small network. Training is in ``rnnsmt.netwo
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import torch
@@ -25,7 +24,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from rnnsmt.base.options import MAX_INT
-from rnnsmt.networks.data import Vocabulary, Words
+from rnnsmt.base.paths import StrPath
+from rnnsmt.networks.data import DistinctWords, Vocabulary
 from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
 from rnnsmt.networks.gradients import product, put_gradient
 from rnnsmt.networks.model_file import ModelContent, ModelFormat, Shortlist, read_model, write_model
@@ -190,7 +190,7 @@ class FeedForwardContent(ModelContent):
     """
 
     sizes: FeedForwardSizes
-    words: Words
+    words: DistinctWords
     self_normalised: Annotated[bool, Field(alias="self-normalised")]
     unknown_words: Annotated[int, Field(alias="unknown words", ge=0, le=MAX_INT)]
 
@@ -218,7 +218,7 @@ class TrainedNetwork(NamedTuple):
     source_vocabulary: Vocabulary | None = None
 
 
-def save_model(path: str | Path, kind: ModelFormat, trained: TrainedNetwork) -> None:
+def save_model(path: StrPath, kind: ModelFormat, trained: TrainedNetwork) -> None:
     """Write a model, atomically."""
     content = {
         "words": trained.vocabulary.words[2:-1],
@@ -232,7 +232,7 @@ def save_model(path: str | Path, kind: ModelFormat, trained: TrainedNetwork) -> 
 
 
 def load_model(
-    path: str | Path, kind: ModelFormat, content_type: type[FeedForwardContent], device: torch.device | str = "cpu"
+    path: StrPath, kind: ModelFormat, content_type: type[FeedForwardContent], device: torch.device | str = "cpu"
 ) -> TrainedNetwork:
     """Read a model, whose metadata are of ``content_type``, onto a device."""
     model, content = read_model(path, kind, content_type, lambda sizes: FeedForwardLM(sizes, seed=None), device)

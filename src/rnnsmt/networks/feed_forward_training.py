@@ -9,7 +9,6 @@ B: n-grams of a batch, C: context words.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rnnsmt.base.paths import StrPath
 from rnnsmt.networks.batches import Index, ShuffledBatches
 from rnnsmt.networks.data import NULL, UNK, ClassCounts, Vocabulary, unigram_log_p
 from rnnsmt.networks.devices import DeviceSetup, full_precision
@@ -215,7 +215,7 @@ class FeedForwardTask(Task):
         places = np.setdiff1d(drawn, self.ngrams.held_out, assume_unique=True)
         return torch.from_numpy(self.ngrams.rows(places)[:, :-1])
 
-    def save_model(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+    def save_model(self, path: StrPath, description: dict[str, object], stats: dict[str, object]) -> None:
         vocabulary, *source = self.ngrams.vocabularies
         meta = {**description, **self.inputs, "vocabulary": vocabulary.hash(), **stats}
         normalised = self.settings.self_normalised > 0

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import message
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.base.writing import atomic_path
 from rnnsmt.networks.data import SPECIAL
@@ -87,7 +88,7 @@ METADATA = "rnnsmt"
 
 
 def write_model(
-    path: str | Path, kind: ModelFormat, model: nn.Module, sizes: NetworkSizes, content: Mapping[str, Any]
+    path: StrPath, kind: ModelFormat, model: nn.Module, sizes: NetworkSizes, content: Mapping[str, Any]
 ) -> None:
     """Write a network, atomically; equal networks give equal bytes. content: additional values that JSON can hold."""
     parameters = {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()}
@@ -106,7 +107,7 @@ def _checksum(entries: Mapping[str, Any], parameters: Mapping[str, Tensor]) -> s
 
 
 def read_model(
-    path: str | Path,
+    path: StrPath,
     kind: ModelFormat,
     content_type: type[AnyContent],
     build: Callable[[Any], AnyNetwork],

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.formats.ini import CSLM_UNKNOWN
 from rnnsmt.networks.data import NULL, UNK
@@ -50,7 +51,7 @@ class NGramScorer(ABC):
 
     def __init__(
         self,
-        path: str | Path,
+        path: StrPath,
         device: str = "auto",
         threads: int = 1,
         normalize: bool | None = None,
@@ -80,7 +81,7 @@ class NGramScorer(ABC):
             self._engine = CpuEngine(trained.model, self.normalize, threads)
 
     @abstractmethod
-    def load(self, path: str | Path, device: torch.device) -> TrainedNetwork:
+    def load(self, path: StrPath, device: torch.device) -> TrainedNetwork:
         """Read the model file, and set ``order``."""
 
     def ids(self, words: list[str]) -> Ids:

@@ -1,6 +1,8 @@
 """Training of a network by the operation ``train`` of its package: all steps that do not depend on the network.
 
-Signals are caught before torch is imported; this module does not import it.
+Signals are caught before torch is imported, which cannot be imported again after an interrupted import; this module
+does not import it. Ctrl-C ends the run between the steps before the first update, of which a checkpoint would contain
+nothing.
 """
 
 import signal
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.operations import Written
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.resuming import Stop
 from rnnsmt.networks.options import need_torch
 
@@ -21,8 +24,8 @@ if TYPE_CHECKING:
 def run_training(
     make_task: "Callable[[DeviceSetup], Task]",
     settings: "TrainingSettings",
-    outputs: tuple[str | Path, str | Path],
-    checkpoints: tuple[str | Path, float, float | None],
+    outputs: tuple[StrPath, StrPath],
+    checkpoints: tuple[StrPath, float, float | None],
     device: str,
     threads: int,
 ) -> Written:
@@ -49,7 +52,11 @@ def run_training(
         from rnnsmt.networks.devices import set_up_device
         from rnnsmt.networks.training import Training
 
-        training = Training(make_task(set_up_device(device, 1, settings.precision)), threads)
+        stop.end_if_interrupted()
+        task = make_task(set_up_device(device, 1, settings.precision))
+        stop.end_if_interrupted()
+        training = Training(task, threads)  # the first optimizer of a process takes seconds: torch imports its compiler
+        stop.end_if_interrupted()
         try:
             training.fit(directory, save_every, stop)
             return Written(Path(outputs[0]), training.save(*outputs))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, da
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field, Mistake, add_option, checked, fields_of
-from rnnsmt.base.operations import as_in_python
+from rnnsmt.base.operations import as_in_python, as_on_command_line
 from rnnsmt.base.options import check_choice, option
 from rnnsmt.config.declaration import section
 
@@ -101,7 +101,9 @@ Optimizer = Annotated[
     Literal["adadelta", "adam", "sgd"],
     Field(description="optimizer; adadelta: rho 0.95, eps 1e-6; adam: AdamW; sgd: without momentum"),
 ]
-LearningRate = Annotated[float, Field(gt=0, description="base learning rate, to which --warmup and --schedule apply")]
+LearningRate = Annotated[
+    float, Field(gt=0, description="base learning rate, to which ``warmup`` and ``schedule`` apply")
+]
 Schedule = Annotated[
     Literal["constant", "linear", "halving"],
     Field(
@@ -113,7 +115,7 @@ Schedule = Annotated[
 halved every half epoch."""
 Warmup = Annotated[int, Field(ge=0, description="number of updates of linear learning rate warm-up")]
 Clip = Annotated[float, Field(gt=0, description="maximum norm of the gradient; larger gradients are scaled down")]
-WeightDecay = Annotated[float, Field(ge=0, description="decoupled weight decay, for --optimizer adam only")]
+WeightDecay = Annotated[float, Field(ge=0, description='decoupled weight decay, for ``optimizer="adam"`` only')]
 """Decoupled (Loshchilov and Hutter 2019), multiplied by the learning rate."""
 Dropout = Annotated[float, Field(ge=0, lt=1, description="dropout rate")]
 SampledClasses = Annotated[
@@ -183,9 +185,9 @@ class TrainingSettings(ABC):
         return values | {name: 0 for name in self.incompatible(values) if name not in overrides}
 
     @classmethod
-    def checked(cls, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Mistake]]:
-        """Return values of all settings with the types of the settings, and the mistakes."""
-        accepted, mistakes = checked(cls, values)
+    def checked(cls, values: Mapping[str, Any], text: bool = False) -> tuple[dict[str, Any], list[Mistake]]:
+        """Return values of all settings with the types of the settings, and the mistakes; see ``fields.checked``."""
+        accepted, mistakes = checked(cls, values, text)
         return accepted, mistakes or [Mistake("", text) for text in cls.conflicts(accepted)]
 
     @classmethod
@@ -206,9 +208,21 @@ class TrainingSettings(ABC):
     def _accepted(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return values of all settings with the types of the settings; messages name the arguments of ``preset``."""
         accepted, mistakes = cls.checked(values)
-        for mistake in mistakes:
-            raise InputError(as_in_python(str(mistake), {*values, mistake.name}))
+        for name, text, value in mistakes:
+            message = as_in_python(text, fields_of(cls))
+            raise InputError(f"{name} {value!r}: {message}" if name else message)
         return accepted
+
+    def __repr__(self) -> str:
+        """Return the call of ``preset`` with the fewest overrides that gives these settings."""
+        values = vars(self)
+        differing = {
+            preset: {name: value for name, value in values.items() if value != getattr(settings, name)}
+            for preset, settings in self.presets().items()
+        }
+        nearest = min(differing, key=lambda preset: len(differing[preset]))
+        overrides = "".join(f", {name}={value!r}" for name, value in differing[nearest].items())
+        return f"{type(self).__name__}.preset({nearest!r}{overrides})"
 
     def __post_init__(self) -> None:
         """Check and convert the values."""
@@ -331,8 +345,10 @@ class Presets(Generic[SomeSettings]):
             help="preset of network sizes and training settings",
         )
         group = parser.add_argument_group("override preset settings")
-        for name, setting in fields_of(type(self.presets[self.default])).items():
-            text = f"{setting.field.description} ({self._values(name)})".replace("%", "%%")
+        fields = fields_of(type(self.presets[self.default]))
+        for name, setting in fields.items():
+            text = as_on_command_line(setting.field.description, fields)
+            text = f"{text} ({self._values(name)})".replace("%", "%%")
             add_option(group, name, setting, default=argparse.SUPPRESS, help=text)
 
     def _values(self, name: str) -> str:

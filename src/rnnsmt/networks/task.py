@@ -3,12 +3,12 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Container
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from rnnsmt.base.paths import StrPath
 from rnnsmt.networks.batches import Index, ShuffledBatches, SortedBatches, WindowBatches
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.draws import ClassSampler
@@ -130,7 +130,7 @@ class Task(ABC):
         """
 
     @abstractmethod
-    def save_model(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+    def save_model(self, path: StrPath, description: dict[str, object], stats: dict[str, object]) -> None:
         """Write the model file. description: settings, seed, kept parameters; stats: statistics of ``results``."""
 
 

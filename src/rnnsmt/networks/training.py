@@ -6,13 +6,13 @@ is the loop and ``step`` a single update. Further below: the optimizer and the l
 
 import math
 import time
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import LOG_SECONDS, say
 from rnnsmt.base.resuming import Stop
 from rnnsmt.base.writing import write_json
@@ -65,7 +65,7 @@ class Training:
         self.checkpoint: Checkpoint | None = None
 
     @flushed_denormals()
-    def fit(self, checkpoint_dir: str | Path, save_every: float, stop: Stop) -> None:
+    def fit(self, checkpoint_dir: StrPath, save_every: float, stop: Stop) -> None:
         """Train to the end, resuming from the last checkpoint in ``checkpoint_dir`` if there is one.
 
         A checkpoint is saved every ``save_every`` seconds, at the end, and when ``stop`` requests it. The directory
@@ -75,7 +75,8 @@ class Training:
             SystemExit: 75 after SIGTERM or at the time limit, 130 after Ctrl-C, both with the checkpoint saved.
         """
         self.checkpoint = checkpoint = Checkpoint(checkpoint_dir, self.fingerprint())
-        checkpoint.lock()
+        with stop.waiting():
+            checkpoint.lock()
         saved = checkpoint.load(self.task.setup.device)
         if saved is not None:
             self.restore(saved)
@@ -237,7 +238,7 @@ class Training:
             self.flat.data.copy_(self.best[1])
         return self.kept
 
-    def save(self, model_file: str | Path, history_file: str | Path) -> dict[str, object]:
+    def save(self, model_file: StrPath, history_file: StrPath) -> dict[str, object]:
         """Write the network with the kept parameters, and the learning curve; return the statistics of the stage.
 
         After that, a training run with other settings may clear the checkpoint directory.

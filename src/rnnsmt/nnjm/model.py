@@ -12,14 +12,14 @@ equations, the gradient and the scoring are those of the CSLM, whose inputs are 
 (``rnnsmt.networks.feed_forward``).
 """
 
-from pathlib import Path
 from typing import Annotated
 
 import torch
 from pydantic import Field
 
+from rnnsmt.base.paths import StrPath
 from rnnsmt.networks import feed_forward
-from rnnsmt.networks.data import Words
+from rnnsmt.networks.data import DistinctWords
 from rnnsmt.networks.feed_forward import FeedForwardContent, TrainedNetwork
 from rnnsmt.networks.model_file import ModelFormat, Shortlist
 from rnnsmt.nnjm.settings import JointSizes
@@ -31,7 +31,7 @@ class JointContent(FeedForwardContent):
     """The metadata of a model file, with the source words."""
 
     sizes: JointSizes
-    source_words: Annotated[Words, Field(alias="source words")]
+    source_words: Annotated[DistinctWords, Field(alias="source words")]
 
     def shortlists(self) -> list[Shortlist]:
         """Return the words of the classes, and the source words."""
@@ -39,6 +39,6 @@ class JointContent(FeedForwardContent):
         return [*super().shortlists(), source]
 
 
-def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedNetwork:
+def load_model(path: StrPath, device: torch.device | str = "cpu") -> TrainedNetwork:
     """Read a model onto a device."""
     return feed_forward.load_model(path, FORMAT, JointContent, device)

@@ -110,8 +110,8 @@ def train(
     r"""Train the neural network joint model (Devlin et al. 2014) on a word-aligned bitext.
 
     Input is the directory written by `nnjm prepare`; outputs are the network and its learning curve (JSON). The
-    perplexity of held-out sentence pairs is computed after every epoch. Training ends after --epochs epochs, or when
-    the perplexity has not improved for --patience epochs; the best parameters are saved.
+    perplexity of held-out sentence pairs is computed after every epoch. Training ends after ``epochs`` epochs, or when
+    the perplexity has not improved for ``patience`` epochs; the best parameters are saved.
 
     ``checkpoint_dir`` contains the last checkpoint, from which an interrupted run resumes. On a CPU, with the same
     ``threads``, the result is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before

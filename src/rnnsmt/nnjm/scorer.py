@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.cslm.scorer import CslmScorer
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.data import NULL, UNK
@@ -32,7 +32,7 @@ class JointScorer(NGramScorer):
         width: number of source words of a window.
     """
 
-    def load(self, path: str | Path, device: torch.device) -> TrainedNetwork:
+    def load(self, path: StrPath, device: torch.device) -> TrainedNetwork:
         """Read the model file."""
         trained = load_model(path, device)
         sizes: Any = trained.model.sizes
@@ -104,7 +104,7 @@ class JointScorer(NGramScorer):
 
 
 def perplexity_report(
-    model: str | Path, directory: str | Path, cslm: str | Path | None, device: str, threads: int
+    model: StrPath, directory: StrPath, cslm: StrPath | None, device: str, threads: int
 ) -> PerplexityReport:
     """Compute the report of ``nnjm perplexity``."""
     examples, scorer = Examples.open(directory), JointScorer(model, device, threads, normalize=True)

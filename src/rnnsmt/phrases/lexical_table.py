@@ -3,7 +3,6 @@
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import Interner
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_byte_lines
 from rnnsmt.base.writing import atomic_binary
 from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, read_aligned_blocks
@@ -96,7 +96,7 @@ def _ranks(words: list[bytes]) -> NDArray[np.int64]:
     return ranks
 
 
-def write_lexical_tables(counts: LexicalCounts, e2f: str | Path, f2e: str | Path) -> None:
+def write_lexical_tables(counts: LexicalCounts, e2f: StrPath, f2e: StrPath) -> None:
     """Write both tables; lines are ``word given-word probability``.
 
     Args:

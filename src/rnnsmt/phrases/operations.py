@@ -176,28 +176,43 @@ def import_table(phrase_table: InputFile, output: OutputFile) -> Written:
 def _parse_shard(text: str) -> tuple[int, int]:
     """Parse ``K/N``, or ``K-of-N`` as Snakemake's scattergather writes it."""
     match = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
-    return (int(match[1]), int(match[2])) if match else (0, 0)
+    if match is None or not _is_shard(shard := (int(match[1]), int(match[2]))):
+        raise ValueError("must be K/N with K from 1 to N, for example 2/8")
+    return shard
+
+
+def _is_shard(shard: tuple[int, int]) -> bool:
+    """Return whether K of a shard (K, N) is from 1 to N."""
+    return 1 <= shard[0] <= shard[1]
 
 
 def _check_shard(shard: tuple[int, int]) -> None:
-    """Check that K of a shard (K, N) is from 1 to N."""
-    if not 1 <= shard[0] <= shard[1]:
-        raise ValueError("must be K/N with K from 1 to N, for example 2/8")
+    """Check a shard of a call from Python."""
+    if not _is_shard(shard):
+        raise ValueError("must be (K, N) with K from 1 to N, for example (2, 8)")
 
 
 Shard = Annotated[tuple[int, int], Field(metavar="K/N", parse=_parse_shard, check=_check_shard)]
 
 
-class Column(NamedTuple):
-    """A number for every phrase pair.
+class TableColumn(NamedTuple):
+    """A number for every phrase pair; a path, as arguments of functions are, if there is an output file.
 
     Attributes:
         values: float32, in the order of the pairs; mapped from the output file if there is one.
         figures: statistics of the values, by name.
+        path: the output file, if there is one.
     """
 
     values: "NDArray[np.float32]"
     figures: dict[str, object]
+    path: Path | None = None
+
+    def __fspath__(self) -> str:
+        """Return the path of the output file as a string."""
+        if self.path is None:
+            raise InputError("the values were not written to a file")
+        return str(self.path)
 
 
 @operation(version=1)
@@ -211,7 +226,7 @@ def column(
     shard: Shard = (1, 1),
     device: Device = Rnn.device,
     threads: Threads = THREADS,
-) -> Column:
+) -> TableColumn:
     r"""Compute a score of every phrase pair: a column of the phrase table, and a feature of systems.
 
     The output is a float32 array (.npy) with one score per pair: a natural logarithm of a probability, or a count.
@@ -275,7 +290,7 @@ def column(
     if len(values) and not np.count_nonzero(values):
         say(f"all scores of {COLUMNS[name].label} are 0, so that the feature has no effect")
     mean = float(values.sum(dtype=np.float64)) / max(len(values), 1)
-    return Column(values, {"pairs": len(values), "mean score": mean})
+    return TableColumn(values, {"pairs": len(values), "mean score": mean}, None if output is None else Path(output))
 
 
 @operation(version=4)
@@ -418,7 +433,7 @@ def augment(
 
     A score file contains one natural logarithm per line of the table. The probability exp(score) is added to each line,
     because Moses takes the logarithm of every score; probabilities below 1e-40 are replaced by 1e-40. The table is
-    streamed; its other fields are not changed. Every --column adds one score; its files are consecutive shards.
+    streamed; its other fields are not changed. Every ``column`` adds one score; its files are consecutive shards.
 
     With ``ini``, the table is that of a model, for example of one that Moses built. ``output_ini`` is a copy of this
     moses.ini that refers to the new table and has a further weight for every column: 0 for a column of whole numbers,

@@ -26,6 +26,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner, intern
 from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import Meter
 from rnnsmt.formats.phrase_table import read_phrase_lines
 from rnnsmt.phrases.extract_file import ExtractFile
@@ -50,7 +51,7 @@ class PhrasePairs:
         fingerprint: SHA-256 of pairs and vocabularies.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: StrPath) -> None:
         """Map a file.
 
         Raises:
@@ -200,7 +201,7 @@ def _types(words: Sequence[int]) -> dict[str, Any]:
     return types
 
 
-def write_extracted_pairs(extract: ExtractFile, output: str | Path) -> dict[str, object]:
+def write_extracted_pairs(extract: ExtractFile, output: StrPath) -> dict[str, object]:
     """Write the distinct pairs of an extract file.
 
     Returns:
@@ -245,7 +246,7 @@ def unpack_rows(keys: Any, rows: Any, side: Any, ids: Any, lengths: Any) -> int:
     return filled
 
 
-def import_pairs(table: str | Path, output: str | Path) -> dict[str, object]:
+def import_pairs(table: StrPath, output: StrPath) -> dict[str, object]:
     """Write the pairs of a phrase table in Moses format, in the order of its lines.
 
     Returns:

@@ -10,7 +10,7 @@ from rnnsmt.base.options import pruning_mistake
 from rnnsmt.config.corpus_entry import CorpusEntry
 from rnnsmt.config.features import CSLM, named_features
 from rnnsmt.config.languages import code_mistake
-from rnnsmt.config.sections import Config, SystemEntry, Words
+from rnnsmt.config.sections import Config, NumberOfWords, SystemEntry
 from rnnsmt.plan.corpora import corpora_of, file_mistakes, is_in_domain
 from rnnsmt.plan.derived import (
     MOSES_ALIGNERS,
@@ -246,7 +246,7 @@ def _check_selection(config: Config) -> Iterator[str]:
         ("mono", config.selection.mono, ("bitext", "mono")),
     ):
         pool = [entry.keep for entry in entries if entry.role in roles]
-        if isinstance(default, Words) and all(pool) and not all(keep == "all" for keep in pool):
+        if isinstance(default, NumberOfWords) and all(pool) and not all(keep == "all" for keep in pool):
             yield (
                 f"selection.{kind}: has no effect, because every corpus has keep; use a fraction, or remove keep "
                 "from a corpus"

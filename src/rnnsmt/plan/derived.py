@@ -1,6 +1,6 @@
 """Questions about a checked configuration that several chapters of the workflow ask."""
 
-from rnnsmt.config.sections import Amount, Config, Engines, Words
+from rnnsmt.config.sections import Amount, Config, Engines, NumberOfWords
 from rnnsmt.plan.corpora import DEMO_DIRECTORY, corpora_of, files_of
 
 PARTS = ("alignment", "training", "tuning", "decoding")
@@ -24,7 +24,9 @@ MOSES_SYMMETRIZATIONS = {
 
 def amount_kept(amount: Amount) -> str:
     """Return the option of `selection select` for a value of ``selection``: auto, a fraction, or millions of words."""
-    return f"--words {max(round(1e6 * amount.words), 1)}" if isinstance(amount, Words) else f"--fraction {amount}"
+    return (
+        f"--words {max(round(1e6 * amount.words), 1)}" if isinstance(amount, NumberOfWords) else f"--fraction {amount}"
+    )
 
 
 def kept_whole(keep: str | float | None, default: Amount) -> bool:

@@ -45,5 +45,5 @@ def _mistakes(preset: TrainingSettings, overrides: Mapping[str, Any]) -> Iterato
         if key not in known:
             yield f": unknown key {key}; {hint(key, known)}"
     valid = {key: value for key, value in overrides.items() if key in known}
-    for key, text, value in preset.checked(preset.values_with(valid))[1]:
+    for key, text, value in preset.checked(preset.values_with(valid), text=True)[1]:
         yield f".{key}: {text}, not {value!r}" if key else f": {text}"

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from rnnsmt.base.arguments import InputDirectory, InputFile, Positive
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Printed, operation
+from rnnsmt.base.paths import StrPath
 
 CorpusOption = Annotated[
     Sequence[Sequence[InputFile]], Field(expected="a list that has a list of one or two files for every corpus")
@@ -15,7 +16,7 @@ CorpusOption = Annotated[
 
 @operation(version=1)
 def init(
-    directory: Annotated[str | Path, Field(metavar="DIR", positional=True, path="directory", expected="a path")],
+    directory: Annotated[StrPath, Field(metavar="DIR", positional=True, path="directory", expected="a path")],
     *,
     demo: bool = False,
     quick: bool = False,

@@ -14,6 +14,7 @@ from pathlib import Path
 import yaml
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.writing import atomic_text
 from rnnsmt.config.languages import code_mistake, code_warning, language_of, yaml_code
 from rnnsmt.config.sections import Languages
@@ -226,7 +227,7 @@ def _name(corpus: CorpusFiles, taken: set[str]) -> str:
     return name
 
 
-def corpora_of(files: Mapping[str, Sequence[Sequence[str | Path]]]) -> list[CorpusFiles]:
+def corpora_of(files: Mapping[str, Sequence[Sequence[StrPath]]]) -> list[CorpusFiles]:
     """Return the corpora with the files of each role, in the order of ``ROLES``."""
     corpora = [CorpusFiles(role, tuple(map(str, paths))) for role in ROLES for paths in files[role]]
     for corpus in corpora:

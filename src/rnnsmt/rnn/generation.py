@@ -5,7 +5,6 @@ are discarded.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_lines
 from rnnsmt.networks.data import Vocabulary, split
 from rnnsmt.rnn.model import DecoderContext, RNNEncoderDecoder
@@ -22,7 +22,7 @@ ROWS = 1024
 """Approximate number of rows of the softmax that are computed at a time."""
 
 
-def read_phrases(path: str | Path, vocabulary: Vocabulary) -> list[NDArray[np.int32]]:
+def read_phrases(path: StrPath, vocabulary: Vocabulary) -> list[NDArray[np.int32]]:
     """Read source phrases, one per line, as ids with EOS."""
     phrases = []
     for number, line in enumerate(read_lines(path), 1):

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding, linear
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.networks.data import Vocabulary
 from rnnsmt.networks.devices import DeviceSetup
@@ -295,7 +296,7 @@ def loss_and_gradient(
 FORMAT = ModelFormat("rnnsmt-rnn-1", "an RNN Encoder-Decoder", "train the network again with `rnn train`")
 
 
-def save_model(path: str | Path, model: RNNEncoderDecoder, meta: dict[str, Any]) -> None:
+def save_model(path: StrPath, model: RNNEncoderDecoder, meta: dict[str, Any]) -> None:
     """Write a network, atomically. meta: plain values, which must include ``hashes_of`` the vocabularies."""
     write_model(path, FORMAT, model, model.sizes, {"meta": meta})
 
@@ -306,7 +307,7 @@ class RnnContent(ModelContent):
     sizes: RnnSizes
 
 
-def load_model(path: str | Path, device: torch.device | str = "cpu") -> tuple[RNNEncoderDecoder, dict[str, Any]]:
+def load_model(path: StrPath, device: torch.device | str = "cpu") -> tuple[RNNEncoderDecoder, dict[str, Any]]:
     """Read a network onto ``device``; return it and the ``meta`` of ``save_model``."""
     model, content = read_model(path, FORMAT, RnnContent, lambda sizes: RNNEncoderDecoder(sizes, seed=None), device)
     return model, content.meta
@@ -319,7 +320,7 @@ def hashes_of(vocabularies: Sequence[Vocabulary]) -> dict[str, str]:
 
 
 def load_model_with(
-    path: str | Path, vocabularies: Sequence[Vocabulary], place: str | Path, device: torch.device | str = "cpu"
+    path: StrPath, vocabularies: Sequence[Vocabulary], place: StrPath, device: torch.device | str = "cpu"
 ) -> RNNEncoderDecoder:
     """Read a network that was trained with these vocabularies of source and target; ``place`` is named in messages."""
     model, meta = load_model(path, device)
@@ -334,7 +335,7 @@ def load_model_with(
 
 
 def load_model_of(
-    vocabularies: Sequence[Vocabulary], place: str | Path, path: str | Path, setup: DeviceSetup
+    vocabularies: Sequence[Vocabulary], place: StrPath, path: StrPath, setup: DeviceSetup
 ) -> RNNEncoderDecoder:
     """Read a network as ``load_model_with``, and write its device to the log."""
     model = load_model_with(path, vocabularies, place, setup.device)

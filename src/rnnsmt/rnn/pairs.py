@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.writing import write_report
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.data import UNK, Vocabulary, check_size, count_words
@@ -21,7 +22,7 @@ BLOCK = 1 << 20
 """Number of pairs that are read at a time."""
 
 
-def vocabulary_files(directory: str | Path) -> list[Path]:
+def vocabulary_files(directory: StrPath) -> list[Path]:
     """Return the vocabularies of source and target in a directory."""
     return [Path(directory) / f"vocab.{side}.txt" for side in SIDES]
 
@@ -97,7 +98,7 @@ class Pairs:
     number: int
 
     @classmethod
-    def open(cls, path: str | Path, vocabularies: str | Path) -> "Pairs":
+    def open(cls, path: StrPath, vocabularies: StrPath) -> "Pairs":
         """Open a store and a directory of vocabularies.
 
         Raises:
@@ -141,7 +142,7 @@ def words_outside(pairs: Pairs, begin: int, end: int) -> Iterator[NDArray[np.int
 
 
 def write_vocabularies(
-    source: Sequence[str], target: Sequence[str], output_dir: str | Path, size: int
+    source: Sequence[str], target: Sequence[str], output_dir: StrPath, size: int
 ) -> dict[str, object]:
     """Write the vocabularies of the most frequent words of texts, and a report; return the statistics of the stage.
 

@@ -135,9 +135,9 @@ class RnnSettings(TrainingSettings):
     ] = 0.01
     batch: Batch = 64
     epochs: Annotated[
-        float, Field(gt=0, description="number of epochs, may be fractional; ignored if --updates is not 0")
+        float, Field(gt=0, description="number of epochs, may be fractional; ignored if ``updates`` is not 0")
     ] = 1.0
-    updates: Annotated[int, Field(ge=0, description="number of updates; 0: determined by --epochs")] = 0
+    updates: Annotated[int, Field(ge=0, description="number of updates; 0: determined by ``epochs``")] = 0
     optimizer: Optimizer = "adadelta"
     learning_rate: LearningRate = 1.0
     schedule: Schedule = "constant"

@@ -9,7 +9,6 @@ The likelihood of held-out pairs is computed with the network and with a unigram
 
 import math
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.networks.batches import Index, SortedBatches, WindowBatches
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.gradients import backpropagate
@@ -192,7 +192,7 @@ class RnnTask(PairTask):
             "unigram log p per word": self.unigram,
         }
 
-    def save_model(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+    def save_model(self, path: StrPath, description: dict[str, object], stats: dict[str, object]) -> None:
         save_model(path, self.model, description | hashes_of(self.pairs.vocabularies) | self.inputs)
 
 

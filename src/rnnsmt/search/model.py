@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.formats.ini import (
     DROP_UNKNOWN,
     LANGUAGE_MODELS,
@@ -177,7 +178,7 @@ def read_tables(texts: Sequence[ModelText], sentences: list[str] | None = None) 
 def load_model(
     ini: MosesIni,
     sentences: list[str] | None = None,
-    model_dir: str | Path | None = None,
+    model_dir: StrPath | None = None,
     threads: int = 1,
     device: str = "auto",
 ) -> SearchModel:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.writing import atomic_text
 from rnnsmt.formats.nbest import nbest_lines
 from rnnsmt.search.kernels.lattice import (
@@ -142,7 +142,7 @@ class NBestExtractor:
 
 
 def write_lists(
-    path: str | Path, translations: Iterable[Translation], names: Sequence[str], columns: np.ndarray
+    path: StrPath, translations: Iterable[Translation], names: Sequence[str], columns: np.ndarray
 ) -> Iterator[Translation]:
     """Write the n-best lists of translations in Moses' format; yield the translations without the lists.
 

@@ -318,7 +318,7 @@ class JointFeature(NeuralFeature):
         return distinct, row_of.reshape(-1).astype(np.int32)
 
     def numbered(self, text: PreparedText) -> NgramText:
-        """Number the windows of a text, see ``NeuralFeature.numbered``.
+        """Assign numbers to the windows of a text, see ``NeuralFeature.numbered``.
 
         If there are more than ``MAX_WINDOWS`` windows, those of earlier searches and the store are discarded.
         """

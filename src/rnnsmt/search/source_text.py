@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Collection
-from pathlib import Path
 
 import numpy as np
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import check_tokenised, read_lines_or_stdin, words_of
 
 MAX_WORDS = 4000
@@ -19,14 +19,14 @@ UNKNOWN_SHARE = 0.1
 _RAW = re.compile(r"\w[.,;:!?\"»”)\]]+$|^[\"«“(\[]+\w")
 
 
-def read_sentences(path: str | Path) -> list[str]:
+def read_sentences(path: StrPath) -> list[str]:
     """Read the lines of a tokenised text; ``-`` is standard input."""
     sentences = list(read_lines_or_stdin(path))
     check_sentences(sentences, path)
     return sentences
 
 
-def check_sentences(sentences: list[str], path: str | Path = "the input") -> None:
+def check_sentences(sentences: list[str], path: StrPath = "the input") -> None:
     """Check that sentences are tokenised text (``check_tokenised``) of at most ``MAX_WORDS`` words each.
 
     Args:

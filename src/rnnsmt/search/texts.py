@@ -4,11 +4,11 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import track, warn
 from rnnsmt.base.writing import write_lines_or_stdout
 from rnnsmt.search import decoder
@@ -36,9 +36,9 @@ def translate_text(
     weights: NDArray[np.float64],
     sentences: list[str],
     options: SearchOptions,
-    output: str | Path | None,
-    details: str | Path | None,
-    nbest_file: str | Path | None,
+    output: StrPath | None,
+    details: StrPath | None,
+    nbest_file: StrPath | None,
     checks: bool,
 ) -> tuple[list[str], list[list[Hypothesis]], dict[str, int | float]]:
     """Translate one text, and write the outputs that are not None.

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.base.reading import read_lines
 from rnnsmt.base.writing import write_lines
@@ -49,7 +50,7 @@ class Increment:
 
 
 def write_increments(
-    texts: Iterable[tuple[str | Path, npt.NDArray[np.uint8]]], number: int, held_out: Sequence[str], directory: Path
+    texts: Iterable[tuple[StrPath, npt.NDArray[np.uint8]]], number: int, held_out: Sequence[str], directory: Path
 ) -> list[Increment]:
     """Split texts into ``number`` files by the increment of every line; lines of the increment ``number`` are omitted.
 
@@ -78,7 +79,7 @@ def write_increments(
 
 
 def curve(
-    texts: Sequence[tuple[str | Path, npt.NDArray[np.uint8]]],
+    texts: Sequence[tuple[StrPath, npt.NDArray[np.uint8]]],
     fractions: Sequence[float],
     held_out: Sequence[str],
     *,
@@ -120,7 +121,7 @@ def curve(
     return points
 
 
-def write_curve(path: str | Path, points: Sequence[Point], chosen: float | None) -> None:
+def write_curve(path: StrPath, points: Sequence[Point], chosen: float | None) -> None:
     """Write the curve as TSV, one fraction per line, and mark the chosen fraction."""
     rows = ["fraction\tlines\twords\tperplexity\toov_rate\tchosen"]
     for p in points:

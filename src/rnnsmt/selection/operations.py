@@ -23,6 +23,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field, valid
 from rnnsmt.base.operations import Written, operation
 from rnnsmt.base.options import MAX_SEED
+from rnnsmt.base.paths import StrPath
 from rnnsmt.config.corpus_entry import Fraction
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class PoolFiles(NamedTuple):
     """
 
     name: str
-    scores: "str | Path | LineScores | None"
+    scores: "StrPath | LineScores | None"
     texts: Sequence[Text]
 
     @classmethod
@@ -193,8 +194,8 @@ def select(
 
     All corpora without ``keep`` are ranked together. Either a fraction of their lines is kept (``fraction``), or
     the best lines up to a total of ``words`` words, counted in the last text (the target side of a parallel corpus).
-    ``--keep NAME=all`` keeps all lines of a corpus, whose score file may then be given as ``-``; ``--keep NAME=0.5``
-    keeps the half of its lines with the best scores.
+    ``keep`` names corpora of which all lines are kept, and whose score file may then be given as ``-``, or a fraction:
+    0.5 is the half of its lines with the best scores.
 
     With ``fraction="auto"`` a language model is estimated on the kept lines for each of ten fractions, and the fraction
     with the lowest perplexity on the ``held_out`` text is chosen. Corpora with ``keep`` are not used for this choice.
@@ -203,8 +204,8 @@ def select(
     DIR/held-out.gz of `selection models`. All these models have the same vocabulary (the words with a count of at least
     two in all ranked corpora), so their perplexities are comparable.
 
-    ``--random SEED`` is for control experiments: the fraction, and thus the number of lines, is determined as without
-    it (from perplexities with ``auto``), but the lines are drawn at random. Corpora with ``--keep NAME=all`` are kept
+    ``random`` is for control experiments: the fraction, and thus the number of lines, is determined as without
+    it (from perplexities with ``auto``), but the lines are drawn at random. Corpora in ``keep`` are kept
     as they are.
 
     The command writes DIR/NAME.1.gz and, for a parallel corpus, DIR/NAME.2.gz for every corpus, DIR/selected.json, and

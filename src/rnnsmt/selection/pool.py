@@ -16,6 +16,7 @@ import numpy.typing as npt
 from rnnsmt.base.arguments import TextFiles
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.parallel import atomic_blocks
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.base.reading import read_byte_lines, read_parallel
 from rnnsmt.base.writing import scratch_directory, write_lines
@@ -38,7 +39,7 @@ class LineScores:
         self.path, self.figures = path, figures
 
     @classmethod
-    def of(cls, scores: Iterable[float], output: str | Path | None) -> Self:
+    def of(cls, scores: Iterable[float], output: StrPath | None) -> Self:
         """Write scores to a file, with six decimals; without a file, keep them in memory."""
         total = 0.0
 
@@ -58,7 +59,7 @@ class LineScores:
 
     @cached_property
     def values(self) -> npt.NDArray[np.float32]:
-        """The scores, [lines]."""
+        """Return the scores, [lines]."""
         assert self.path is not None
         return read_scores(self.path)
 
@@ -83,7 +84,7 @@ class Selected:
 
     @property
     def curve(self) -> "DataFrame":
-        """The points as a table: fraction, lines, words, perplexity, oov_rate."""
+        """Return the points as a table: fraction, lines, words, perplexity, oov_rate."""
         from pandas import DataFrame
 
         return DataFrame([vars(point) for point in self.points])
@@ -136,7 +137,7 @@ def read_corpora(files: TextFiles, corpora: Sequence[PoolFiles], keep: Sequence[
     return found
 
 
-def read_scores(path: str | Path) -> npt.NDArray[np.float32]:
+def read_scores(path: StrPath) -> npt.NDArray[np.float32]:
     """Read the scores in a file, float32 [lines]."""
     try:
         scores = np.loadtxt(read_byte_lines(path), np.float32, delimiter="\t", ndmin=1)

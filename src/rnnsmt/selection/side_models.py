@@ -26,6 +26,7 @@ import kenlm
 import numpy as np
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import track
 from rnnsmt.base.reading import read_byte_lines, read_lines
 from rnnsmt.base.writing import scratch_directory, write_lines
@@ -106,7 +107,7 @@ def split_held_out(lines: Sequence[str], name: str) -> tuple[list[str], list[str
     return parts
 
 
-def count_words(path: str | Path) -> Iterator[int]:
+def count_words(path: StrPath) -> Iterator[int]:
     """Yield the number of words of each line of a file."""
     for number, line in enumerate(read_byte_lines(path), 1):
         words = line.split()
@@ -123,7 +124,7 @@ class Samples:
     pool_lines: int
 
 
-def sample_lines(paths: Sequence[str | Path], words: int, seed: int) -> Samples:
+def sample_lines(paths: Sequence[StrPath], words: int, seed: int) -> Samples:
     """Draw two samples of random lines without replacement, each with about ``words`` words.
 
     If the pool is small, each sample is half of it. Lines whose text occurs in the first sample are excluded from the

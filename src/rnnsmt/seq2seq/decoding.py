@@ -21,7 +21,7 @@ Likeliest = tuple[NDArray[np.float64], NDArray[np.int64]]
 """ln p and words of the best extensions, both [hypotheses, width]."""
 
 
-class Hypothesis(NamedTuple):
+class ScoredIds(NamedTuple):
     """A translation: the ids of its words without EOS, and ln p including EOS, not length-normalised."""
 
     words: list[int]
@@ -39,7 +39,7 @@ class Beams:
     def __init__(self, ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam: int) -> None:
         """Start with an empty hypothesis for each source, given as ids with EOS."""
         self.steps, self.beam, self.eos = [Steps(network) for network in ensemble], beam, ensemble[0].target.eos
-        self.finished: list[list[Hypothesis]] = [[] for _ in sources]
+        self.finished: list[list[ScoredIds]] = [[] for _ in sources]
         self.limits = [longest_target(len(source) - 1) for source in sources]
         self.owners = list(range(len(sources)))
         """Sentence of every open hypothesis, ascending."""
@@ -122,7 +122,7 @@ class Beams:
                 if score == -math.inf:
                     continue
                 if word == self.eos:
-                    self.finished[sentence].append(Hypothesis(self.words[row], score))
+                    self.finished[sentence].append(ScoredIds(self.words[row], score))
                 else:
                     rows.append(row)
                     owners.append(sentence)
@@ -134,7 +134,7 @@ class Beams:
 
 
 @torch.inference_mode()
-def beam_search(ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam: int) -> list[list[Hypothesis]]:
+def beam_search(ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam: int) -> list[list[ScoredIds]]:
     """Translate some sentences; return at most ``beam`` hypotheses of each, best first.
 
     The probability of a word is the mean over the networks. sources: ids with EOS.

@@ -15,7 +15,6 @@ translations do not depend on the rest of the batch. On a GPU, ``Seq2Seq.encode`
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -28,7 +27,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.networks.data import NULL, Vocabulary, Words
+from rnnsmt.base.paths import StrPath
+from rnnsmt.networks.data import NULL, DistinctWords, Vocabulary
 from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
 from rnnsmt.networks.model_file import ModelContent, ModelFormat, Shortlist, read_model, write_model
 from rnnsmt.networks.softmax import LOG2E, ExactSoftmax, power_of_2
@@ -121,8 +121,8 @@ class BothWords(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    source: Words
-    target: Words
+    source: DistinctWords
+    target: DistinctWords
 
 
 class Seq2SeqContent(ModelContent):
@@ -157,7 +157,7 @@ class TrainedSeq2Seq(NamedTuple):
 
 
 def save_model(
-    path: str | Path,
+    path: StrPath,
     model: Seq2Seq,
     vocabularies: tuple[Vocabulary, ...],
     source_order: str,
@@ -168,7 +168,7 @@ def save_model(
     write_model(path, FORMAT, model, model.sizes, {"words": words, "source order": source_order, "meta": meta})
 
 
-def load_model(path: str | Path, device: torch.device | str = "cpu") -> TrainedSeq2Seq:
+def load_model(path: StrPath, device: torch.device | str = "cpu") -> TrainedSeq2Seq:
     """Read a network onto a device."""
     model, content = read_model(path, FORMAT, Seq2SeqContent, lambda sizes: Seq2Seq(sizes, seed=None), device)
     source, target = (Vocabulary(words) for _, words, _ in content.shortlists())

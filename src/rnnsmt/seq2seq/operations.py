@@ -27,7 +27,7 @@ from rnnsmt.base.arguments import (
 )
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.operations import Values, Written, operation
+from rnnsmt.base.operations import Values, Written, WrittenFiles, operation
 from rnnsmt.config.sections import Beam, Device, Lstms, Preprocessing, Rnn, SentenceLength, VocabSize
 from rnnsmt.networks.settings import Presets
 from rnnsmt.seq2seq.settings import PRESETS, Seq2SeqSettings
@@ -232,7 +232,7 @@ def rescore(
     feature: Annotated[str, Field(metavar="NAME")] = "LSTM0",
     device: Device = Rnn.device,
     threads: Threads = THREADS,
-) -> Values[Path]:
+) -> WrittenFiles:
     r"""Add the log probability of every translation to the features of n-best lists in Moses format.
 
     The feature ``LSTM0= x`` (see ``feature``) is appended to the features of every hypothesis; x is ln p of the whole
@@ -290,4 +290,4 @@ def rescore(
         sources = read_sentences(text)
         scores = partial(scores_of_block, scorer_of(models), sources)
         counts.update(add_to_nbest(scores, alike, written, feature, len(sources)))
-    return Values(map(Path, outputs), counts)
+    return WrittenFiles(map(Path, outputs), counts)

@@ -5,7 +5,6 @@ The loop is in ``rnnsmt.networks.training``.
 
 import math
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import torch
 from torch import Tensor
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.networks.batches import WINDOW, Index, WindowBatches
 from rnnsmt.networks.data import NULL
 from rnnsmt.networks.devices import DeviceSetup
@@ -140,7 +140,7 @@ class Seq2SeqTask(PairTask):
             return stats | {"held-out perplexity": kept_row["held-out perplexity"]} | unigram, entries | unigram
         return stats, entries
 
-    def save_model(self, path: str | Path, description: dict[str, object], stats: dict[str, object]) -> None:
+    def save_model(self, path: StrPath, description: dict[str, object], stats: dict[str, object]) -> None:
         vocabularies, order = self.pairs.vocabularies, self.settings.source_order
         save_model(path, self.model, vocabularies, order, description | self.inputs)
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import decompressed, sha256
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.base.writing import TEMPORARY
 from rnnsmt.corpus.download import TAR_DAMAGED, fetch_first, is_plain, open_tar
@@ -47,7 +48,7 @@ def cache_directory() -> Path:
     return Path(home) / "rnnsmt"
 
 
-def system_directory(system: str | Path) -> Path:
+def system_directory(system: StrPath) -> Path:
     """Return the directory of a tuned system, after downloading and unpacking it if necessary.
 
     Args:
@@ -70,11 +71,11 @@ def _downloaded(address: str) -> Path:
     """Return the cache directory of the archive at a URL."""
     url, _, fragment = address.partition("#")
     if not re.match(r"https?://", url, re.IGNORECASE):
-        raise InputError(f"--system {address}: must be a directory, an archive, or an https:// or http:// URL")
+        raise InputError(f"{address}: must be a directory, an archive, or an https:// or http:// URL")
     match = re.fullmatch(r"sha256=([0-9a-fA-F]{64})", fragment)
     if match is None:
         raise InputError(
-            f"--system {address}: a URL requires the SHA-256 of the archive, as published: write {url}#sha256= "
+            f"{address}: a URL requires the SHA-256 of the archive, as published: write {url}#sha256= "
             "and 64 hexadecimal digits"
         )
     digest = match[1].lower()

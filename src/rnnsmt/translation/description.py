@@ -7,12 +7,14 @@ the limits of the search, and the paths of the other files, relative to the dire
 from dataclasses import asdict, field
 from pathlib import Path
 from typing import Annotated, Any
+from unicodedata import category
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.options import MAX_INT
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import warn
 from rnnsmt.base.reading import read_json
 from rnnsmt.base.writing import write_json
@@ -34,7 +36,17 @@ MAX_EXAMPLE = 300
 
 Limit = Annotated[int, Field(ge=1, le=MAX_INT)]
 
-Name = Annotated[str, Field(max_length=MAX_EXAMPLE)]
+Example = Annotated[str, Field(max_length=MAX_EXAMPLE)]
+
+
+def _name(name: str) -> str:
+    """Return a name, or raise ``ValueError`` if it has control characters, which would reach the user's terminal."""
+    if any(not character.isprintable() and category(character) != "Zs" for character in name):
+        raise ValueError("must not contain control characters")
+    return name
+
+
+Name = Annotated[Example, AfterValidator(_name)]
 
 
 def _file(path: str) -> str:
@@ -88,10 +100,10 @@ class Description:
     pop_limit: Limit = SearchOptions.pop_limit
     stack: Limit = SearchOptions.stack_size
     cslm_cells: Limit = SearchOptions.cslm_cells
-    examples: list[Name] = field(default_factory=list)
+    examples: list[Example] = field(default_factory=list)
 
     @classmethod
-    def read(cls, directory: str | Path) -> "Description":
+    def read(cls, directory: StrPath) -> "Description":
         """Read the description in a directory."""
         path = Path(directory) / FILE
         if not path.parent.exists():
@@ -124,7 +136,7 @@ class Description:
                 f"{path}: {place[:60]}: {first['msg']}; correct it, or run the workflow or pack the system again"
             ) from None
 
-    def check_tokenizer(self, directory: str | Path) -> None:
+    def check_tokenizer(self, directory: StrPath) -> None:
         """Check that the tokeniser is the one of the training text.
 
         Args:
@@ -157,7 +169,7 @@ class Description:
         """Return the content of the file."""
         return {"format": FORMAT, **asdict(self)}
 
-    def write(self, directory: str | Path) -> None:
+    def write(self, directory: StrPath) -> None:
         """Write the description into a directory."""
         write_json(Path(directory) / FILE, self.content())
 

@@ -18,7 +18,8 @@ from rnnsmt.base.arguments import (
 )
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.operations import Printed, Values, Written, operation
+from rnnsmt.base.operations import Printed, Values, Written, WrittenFiles, operation
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import STANDARD_STREAM
 from rnnsmt.config.languages import Language
 from rnnsmt.config.sections import (
@@ -39,7 +40,7 @@ from rnnsmt.config.sections import (
 @operation(version=3)
 def describe(
     output_dir: Annotated[
-        str | Path | Sequence[str | Path],
+        StrPath | Sequence[StrPath],
         Field(metavar="DIR", path="directory", expected="a path or a list of paths", several=True),
     ],
     *,
@@ -60,7 +61,7 @@ def describe(
     stack: StackSize = Search.stack,
     cslm_cells: CslmCells = Search.cslm_cells,
     examples: Text | None = None,
-) -> Values[Path]:
+) -> WrittenFiles:
     r"""Write system.json, the preprocessing and decoder settings of a tuned system, to the directories of its runs.
 
     `rnnsmt translate` needs only system.json and the moses.ini in the same directory.
@@ -120,10 +121,10 @@ def describe(
             "examples": chosen,
         }
         Description.valid(directory / FILE, content).write(directory)
-    return Values([directory / FILE for directory in directories], {"directories": len(directories)})
+    return WrittenFiles([directory / FILE for directory in directories], {"directories": len(directories)})
 
 
-def _tokenizer(lang: str, report: str | Path | None) -> str:
+def _tokenizer(lang: str, report: StrPath | None) -> str:
     """Return the version of the tokeniser in a report of `corpus prepare`; without a report, the present one.
 
     Raises:
@@ -168,9 +169,9 @@ def translate(
     phrases are loaded. Lines from a pipe are translated as soon as they arrive. On a terminal, the program shows a
     prompt; Ctrl-D exits.
 
-    --serve PORT keeps the system loaded and serves a web page at http://127.0.0.1:PORT and an HTTP API: POST /translate
-    with {"text": "..."} as application/json, or requests from LibreTranslate clients. SIGTERM and Ctrl-C stop the
-    server after the requests in progress, at most 30 seconds later; a second Ctrl-C stops it immediately.
+    ``serve=PORT`` keeps the system loaded and serves a web page at http://127.0.0.1:PORT and an HTTP API: POST
+    /translate with {"text": "..."} as application/json, or requests from LibreTranslate clients. SIGTERM and Ctrl-C
+    stop the server after the requests in progress, at most 30 seconds later; a second Ctrl-C stops it immediately.
 
     Examples, in the directory of a run of the demo corpus:
 

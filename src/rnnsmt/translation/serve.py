@@ -54,7 +54,7 @@ CONTENT_SECURITY_POLICY = (
 """Header of the page, which loads nothing from elsewhere."""
 
 
-class Translations(BaseModel):
+class TranslationsResponse(BaseModel):
     """One entry per line of the text."""
 
     translations: list[LineTranslation]
@@ -262,7 +262,7 @@ def application(system: System, names: Iterable[str] = (), is_local: bool = True
 
     @app.post(
         "/translate",
-        response_model=Translations | LibreTranslateTranslations,
+        response_model=TranslationsResponse | LibreTranslateTranslations,
         responses={status: {"model": Error} for status in (400, 403, 413, 415, 500, 503)},
         openapi_extra={"requestBody": {"required": True, "content": bodies}},
     )

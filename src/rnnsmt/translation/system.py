@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.arguments import THREADS, InputDirectory, Natural, Positive, Threads
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import is_file
-from rnnsmt.base.options import DEVICES, MAX_THREADS, check_choice, check_integer
+from rnnsmt.base.operations import check_arguments
 from rnnsmt.base.reading import words_of
-from rnnsmt.config.sections import Preprocessing
+from rnnsmt.config.sections import Device, Preprocessing, Rnn
 from rnnsmt.corpus.detokenizer import Detokenizer
 from rnnsmt.corpus.raw_text import Cleaner
 from rnnsmt.corpus.tokenizer import Truecaser
@@ -136,13 +137,14 @@ class System:
         unknown: number of source words that were passed through or dropped.
     """
 
+    @check_arguments
     def __init__(
         self,
-        directory: str | Path,
+        directory: InputDirectory,
         texts: Sequence[str] | None = None,
-        device: str = "auto",
-        threads: int = 1,
-        max_words: int = MAX_WORDS,
+        device: Device = Rnn.device,
+        threads: Threads = THREADS,
+        max_words: Positive = MAX_WORDS,
     ) -> None:
         """Load a system from its directory or archive.
 
@@ -153,8 +155,6 @@ class System:
             threads: number of threads of the search; translations do not depend on it.
             max_words: maximum number of words of a segment.
         """
-        check_choice("device", device, DEVICES)
-        check_integer("threads", threads, 1, MAX_THREADS)
         self.directory = system_directory(directory)
         self.description = description = Description.read(self.directory)
         description.check_tokenizer(directory)
@@ -229,7 +229,8 @@ class System:
         _, results = self._search(self.prepare(texts, first))
         return [times_of(text) + self._detokenize(result.text) for text, result in zip(texts, results, strict=True)]
 
-    def nbest(self, text: str, n: int, first: int = 1) -> list[ExplainedTranslation]:
+    @check_arguments
+    def nbest(self, text: str, n: Positive, first: int = 1) -> list[ExplainedTranslation]:
         """Return the n best distinct translations of a raw segment, best first.
 
         The beam is wider than that of ``translate``.
@@ -238,8 +239,6 @@ class System:
             n: maximum number of translations.
             first: number of the segment, for error messages.
         """
-        if n < 1:
-            raise InputError(f"n {n}: must be at least 1")
         _, (best,) = self._search(self.prepare([text], first), n)
         times, entries = times_of(text), best.nbest
         if times and not best.text:
@@ -249,7 +248,8 @@ class System:
             for entry in zip(entries.texts, entries.scores.tolist(), entries.features, entries.phrases, strict=True)
         ]
 
-    def explain(self, text: str, runners_up: int = 3) -> tuple[ExplainedTranslation, list[PhraseUse]]:
+    @check_arguments
+    def explain(self, text: str, runners_up: Natural = 3) -> tuple[ExplainedTranslation, list[PhraseUse]]:
         """Translate a raw segment; return the translation and its phrase pairs.
 
         Args:
@@ -257,8 +257,9 @@ class System:
         """
         return self.explain_all([text], runners_up)[0]
 
+    @check_arguments
     def explain_all(
-        self, texts: Sequence[str], runners_up: int = 3, first: int = 1
+        self, texts: Sequence[str], runners_up: Natural = 3, first: int = 1
     ) -> list[tuple[ExplainedTranslation, list[PhraseUse]]]:
         """Translate and explain raw segments in one search, see ``explain``.
 

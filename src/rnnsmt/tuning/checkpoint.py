@@ -14,6 +14,7 @@ import numpy as np
 
 from rnnsmt.base.opening import open_binary, sha256
 from rnnsmt.base.options import option
+from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_json
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.base.writing import atomic_path, write_json
@@ -25,7 +26,7 @@ from rnnsmt.tuning.nbest_pool import CandidateBatch, Weights
 class TuningCheckpoint:
     """Checkpoint directory of one run."""
 
-    def __init__(self, directory: str | Path, fingerprint: Mapping[str, str]) -> None:
+    def __init__(self, directory: StrPath, fingerprint: Mapping[str, str]) -> None:
         """Open or create a checkpoint directory, and lock it."""
         self._checkpoint = CheckpointDirectory(directory, fingerprint)
         self.directory = self._checkpoint.path
@@ -89,7 +90,7 @@ class TuningCheckpoint:
         return self.directory / f"nbest-{number + 1:03}.npz"
 
 
-def content_hash(*paths: str | Path) -> str:
+def content_hash(*paths: StrPath) -> str:
     """Return the SHA-256 of the (decompressed) contents of files."""
     digest = hashlib.sha256()
     for path in paths:

@@ -78,7 +78,7 @@ def best_optimum(pool: FlatPool, starts: Sequence[Weights], active: NDArray[np.b
 
 def search(pool: FlatPool, start: Weights, active: NDArray[np.bool_]) -> Optimum:
     """Run a search from one starting point ``[F]``."""
-    line = LineSearch(pool)
+    line = AxisSearch(pool)
     weights = start.astype(np.float32)
     line.move_to(weights)
     value = line.bleu()
@@ -96,7 +96,7 @@ def search(pool: FlatPool, start: Weights, active: NDArray[np.bool_]) -> Optimum
             return Optimum(weights, float(value))
 
 
-class LineSearch:
+class AxisSearch:
     """Exact searches along the lines through one point that are parallel to an axis, with reusable buffers."""
 
     def __init__(self, pool: FlatPool) -> None:

@@ -25,6 +25,7 @@ from rnnsmt.base.arguments import (
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Values, operation
+from rnnsmt.base.resuming import Stop, check_time_limit
 from rnnsmt.config.sections import (
     CslmCells,
     Device,
@@ -144,7 +145,6 @@ def tune(
     """
     from rnnsmt.base.progress import say
     from rnnsmt.base.reading import read_references
-    from rnnsmt.base.resuming import Stop
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.formats.ini import MosesIni
     from rnnsmt.search.model import load_model
@@ -154,8 +154,7 @@ def tune(
     from rnnsmt.tuning.options import LoopOptions, OptimizerOptions
     from rnnsmt.tuning.runs import ModelDecoder, by_model, open_checkpoints, tuning_runs, write_outputs
 
-    if time_limit is not None and checkpoint_dir is None:
-        raise InputError("--time-limit requires --checkpoint-dir")
+    check_time_limit(time_limit, checkpoint_dir)
     stop = Stop(time_limit)
     seeds = each(seed)
     none = [None] * len(seeds)

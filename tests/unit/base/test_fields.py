@@ -86,6 +86,7 @@ def test_wrong_values(
     ],
 )
 def test_checked(values: dict[str, object], message: str) -> None:
-    accepted, mistakes = checked(Example, values | {"other": "7"})
+    accepted, mistakes = checked(Example, values | {"other": "7"}, text=True)
     assert [str(mistake) for mistake in mistakes] == [message]
     assert accepted == {"other": 7}
+    assert [one.name for one in checked(Example, {"other": "7"})[1]] == ["other"]

@@ -2,17 +2,21 @@
 
 import argparse
 import inspect
+import os
 import pickle
 import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
+import pandas as pd
 import pytest
 
+import rnnsmt
 from rnnsmt.base.arguments import (
     THREADS,
     InputFile,
@@ -26,8 +30,18 @@ from rnnsmt.base.arguments import (
 )
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field, Setting
-from rnnsmt.base.operations import CommandParser, Printed, Written, operation, operations_of
+from rnnsmt.base.operations import (
+    CommandParser,
+    Printed,
+    Written,
+    WrittenFiles,
+    as_in_python,
+    operation,
+    operations_of,
+)
+from rnnsmt.base.progress import warn
 from rnnsmt.base.reading import read_lines
+from rnnsmt.cli import PASSES_ON
 from rnnsmt.stages import PACKAGES, operations
 
 
@@ -100,6 +114,8 @@ def count_words(
     """
     if explain and other is None:
         raise InputError("--explain requires --other, not --something-else")
+    if kind == "two":
+        warn("--kind two is rare")
     with TextFiles() as files:
         lines = list(read_lines(files.of("text", text)))
     call = Call({**locals(), "lines": lines})
@@ -217,6 +233,7 @@ def test_the_defaults_are_those_of_the_signature(parser: CommandParser, text: st
         ("--siz 3", "unknown option --siz; did you mean --size?"),
         ("--zzz", "unknown option --zzz; see --help"),
         ("--text x", "the following arguments are required: --output, --kind"),
+        ("--output x --kind one --output=x", "argument --output: given twice"),
     ],
 )
 def test_wrong_options(parser: CommandParser, capsys: pytest.CaptureFixture[str], words: str, message: str) -> None:
@@ -242,12 +259,32 @@ def test_wrong_options(parser: CommandParser, capsys: pytest.CaptureFixture[str]
         ({"text": ["a\nb"]}, "text: sentence 1 contains a line break; each item must be a single sentence"),
         ({"output": "/"}, "/: is a directory"),
         ({"explain": True}, "explain requires other, not --something-else"),
+        ({"text": {"a": 1}}, "text {'a': 1}: must be a path or a list of sentences"),
+        ({"text": pd.DataFrame({"a": ["x"]})}, "text of type DataFrame: must be a path or a list of sentences"),
+        ({"limits": {1}}, "limits {1}: must be a list of integers"),
     ],
 )
 def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as error:
         count_words(**{"text": ["a"], "kind": "one"} | arguments)
     assert message in str(error.value)
+
+
+def test_messages_are_of_the_door(parser: CommandParser, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Messages and warnings have options on the command line, and Python's arguments and values in Python."""
+    names = OPERATION.names
+    for message, in_python in (
+        ("--size 1: wrong; use --size 2", "size 1: wrong; use size=2"),
+        ("x; add --limits 2 1 or --kind one", 'x; add limits=(2, 1) or kind="one"'),
+        ("x; omit --no-escape", "x; omit escape=False"),
+        ("x; increase --hidden", "x; increase hidden"),
+        ("snakemake --cores 2", "snakemake --cores 2"),
+        ("see `rnnsmt lm estimate --prune`", "see `rnnsmt.lm.estimate(prune=...)`"),
+    ):
+        assert as_in_python(message, names) == in_python
+    count_words(["a"], kind="two")
+    OPERATION.run(parser.parse_args(["--text", text, "--kind", "two", "--output", f"{text}.out"]))
+    assert capsys.readouterr().err == "warning: kind two is rare\nwarning: --kind two is rare\n"
 
 
 def test_a_message_of_a_command_names_the_option(parser: CommandParser, text: str) -> None:
@@ -269,6 +306,8 @@ def test_maps_lists_of_lists_and_positional_values(tmp_path: Path, capsys: pytes
         parser.parse_args(["here", "--names", "b", "--output", "out"])
     assert "--names: b: must be NAME=FILE" in capsys.readouterr().err
     assert COLLECT.summary == "collect files at PLACE"
+    with pytest.raises(InputError, match=r"^groups \['a'\]: must be a list of lists of paths"):
+        collect("here", names, "out", groups=["a"])
     with pytest.raises(InputError, match=r"^names 3: must be a mapping"):
         collect("here", 3, "out")  # type: ignore[arg-type]
     for inputs in ({"names": {"a": [tmp_path / "out"]}}, {"names": names, "groups": [[str(tmp_path / "out")]]}):
@@ -305,6 +344,9 @@ def test_wrong_names_of_arguments_are_type_errors() -> None:
 def test_an_output_is_no_other_file_of_the_call(text: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^output .*text: used twice"):
         count_words(text, text, kind="one")
+    (tmp_path / "link").hardlink_to(text)
+    with pytest.raises(InputError, match=r"^output .*link: used twice"):
+        count_words(text, tmp_path / "link", kind="one")
     with pytest.raises(InputError, match="is a file, not a directory"):
         copy(["a"], text)
     with pytest.raises(InputError, match=r"^report .*used twice"):
@@ -332,6 +374,19 @@ def test_texts_are_sentences_or_files(text: str, tmp_path: Path) -> None:
     assert COPY.run(options) == {"lines": 4}
 
 
+def test_what_is_written_is_a_path(text: str, tmp_path: Path) -> None:
+    written = Written(Path(text), {"lines": 2})
+    assert Path(written).read_text() == Path(text).read_text()
+    for texts in (written, [written], WrittenFiles([Path(text)], {})):
+        assert copy(texts, tmp_path / "new").figures == {"lines": 2}
+    assert copy([written, Path(text)], tmp_path / "new").figures == {"lines": 4}
+    assert collect("here", {"a": [written]}, tmp_path / "out", more=[written])[1] == "a: 1"
+    with pytest.raises(InputError, match=r"^output .*used twice"):
+        count_words(written, written, kind="one")
+    with pytest.raises(InputError, match=r"^output .*: must be a path"):
+        count_words(["a"], WrittenFiles([Path("a"), Path("b")], {}), kind="one")
+
+
 def test_the_help_names_options(parser: CommandParser) -> None:
     assert OPERATION.help() == (
         "Count the words of a text.\n\n"
@@ -350,6 +405,29 @@ def test_the_docstring_in_python_has_all_arguments() -> None:
     for name, setting in OPERATION.settings.items():
         assert f"\n    {name}: {setting.field.description.split()[0]}" in documentation
     assert documentation.index("Args:") < documentation.index("Returns:") < documentation.index("Raises:")
+
+
+@pytest.mark.parametrize("package", [package for package in PACKAGES if operations(package)])
+def test_examples_are_calls_in_python(package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples in the docstring of a function are calls of it whose arguments it accepts."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MOSES_HOME", "moses")
+    module = import_module(f"rnnsmt.{package}")
+    for one in operations(package).values():
+        function = getattr(module, one.function.__name__)
+        examples = re.findall(r"^    rnnsmt\..*\n(?:        .*\n)*", function.__doc__, re.M)
+        assert examples or (package, one.name) == PASSES_ON
+        for example in examples:
+            with monkeypatch.context() as patch:
+                patch.setattr(module, function.__name__, lambda one=one, **values: one.check(values))
+                given = eval(example.strip(), {"rnnsmt": rnnsmt, "Path": Path, "os": os})
+            assert (set(given) <= set(one.settings) and given) or one.name in ("settings", "status")
+
+
+def test_the_signature_is_readable() -> None:
+    shown = str(inspect.signature(count_words))
+    assert shown.startswith("(text: str | PathLike | Iterable[str], output: str | PathLike | None = None, *, kind: ")
+    assert "limits: Sequence[int] = ()" in shown and "Field" not in shown
 
 
 def test_operations_are_functions_of_a_module() -> None:

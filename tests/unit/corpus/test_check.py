@@ -15,6 +15,7 @@ from rnnsmt.corpus.inputs import corpus_entry
 from rnnsmt.corpus.raw_text import LINE_BYTES
 from rnnsmt.plan.corpora import FEW_LINES
 
+from ..overriding import overridden
 from .sentences import WORDS
 
 
@@ -39,7 +40,7 @@ def check(directory: Path, capsys: pytest.CaptureFixture[str], *options: str, **
     roles = {"train": "bitext", "dev": "dev", "test": "test"}
     entries = [f"{name}={roles[name]}={directory / one}={directory / other}" for name, (one, other) in files.items()]
     try:
-        status = main(["corpus", "check", "--json", "--corpus", *entries, *options])
+        status = main(overridden(["corpus", "check", "--json", "--corpus", *entries], options))
     except SystemExit as stopped:
         status = stopped.code
     found = json.loads(capsys.readouterr().out)
@@ -291,7 +292,7 @@ def prepare(directory: Path, source: str, target: str, *options: str) -> int:
     outputs = [f"--output-source={directory}/o.en", f"--output-target={directory}/o.fr", f"--report={directory}/r"]
     languages = ["--source-lang=en", "--target-lang=fr"]
     files = [f"--source={directory}/{source}", f"--target={directory}/{target}"]
-    return main(["corpus", "prepare", *files, *languages, *outputs, *options])
+    return main(overridden(["corpus", "prepare", *files, *languages, *outputs], options))
 
 
 def test_preparing_swapped_sides(corpora: Path, capsys: pytest.CaptureFixture[str]) -> None:

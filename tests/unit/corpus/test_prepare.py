@@ -23,6 +23,8 @@ from rnnsmt.corpus.raw_text import Cleaner
 from rnnsmt.corpus.tokenizer import tokenizer_version
 from rnnsmt.search.source_text import MAX_WORDS
 
+from ..overriding import overridden
+
 
 class Workplace:
     """Directory with input files, and methods that run the stage in it."""
@@ -50,7 +52,7 @@ class Workplace:
         if target:
             words += ["--target", str(target), "--output-target", str(self.directory / "o.fr")]
         words += ["--source-lang", "en", "--target-lang", "fr", "--report", str(self.directory / "r.json")]
-        return main([*words, *options])
+        return main(overridden([*words], options))
 
     @property
     def source(self) -> list[str]:

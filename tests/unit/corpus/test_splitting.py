@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rnnsmt.cli import main
 from rnnsmt.corpus.splitting import SentenceIndex, normalised_words, sentence_key, trigrams
 
+from ..overriding import overridden
 from .sentences import WORDS
 
 TOKENS = [f"w{c}{d}" for c in "abcdefghij" for d in "klmnopqrst"]
@@ -89,7 +90,7 @@ def bitext(directory: Path, pairs: int = 400) -> list[tuple[str, str]]:
 def split(directory: Path, *options: str, output: str = "out") -> int:
     files = ["--source", str(directory / "all.en"), "--target", str(directory / "all.fr")]
     outputs = ["--output-dir", str(directory / output), "--report", str(directory / "report.json")]
-    return main(["corpus", "split", *files, "--dev", "30", "--test", "40", *outputs, *options])
+    return main(overridden(["corpus", "split", *files, "--dev", "30", "--test", "40", *outputs], options))
 
 
 def parts(directory: Path, output: str = "out") -> dict[str, list[tuple[str, ...]]]:

@@ -29,6 +29,7 @@ from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
 from rnnsmt.networks.training import Training  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
+from ..overriding import overridden  # noqa: E402
 
 torch.set_num_threads(1)
 CPU = DeviceSetup(torch.device("cpu"))
@@ -77,7 +78,7 @@ def command_line(directory, out, *options):
         out / "checkpoint",
     ]
     base = ["cslm", "train", "--text", directory / "ids", "--preset", "demo", *SIZES]
-    return [str(part) for part in [*base, *files, *options]]
+    return overridden([*base, *files], options)
 
 
 def outputs(out):

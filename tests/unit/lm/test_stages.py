@@ -26,7 +26,8 @@ def text(tmp_path: Path) -> Path:
 def estimate(source: Path, *options: str) -> int:
     """Estimate a model of a text, and of those of further options ``--input``."""
     output = source.parent / "out" / "lm.arpa"
-    return main(["lm", "estimate", "--input", str(source), "--output", str(output), "--estimator", "builtin", *options])
+    estimator = () if "--estimator" in options else ("--estimator", "builtin")
+    return main(["lm", "estimate", "--input", str(source), "--output", str(output), *estimator, *options])
 
 
 def refused(capsys: pytest.CaptureFixture[str], *parts: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import fields_of
+from rnnsmt.base.operations import as_on_command_line
 from rnnsmt.base.options import option
 from rnnsmt.cli import main
 from rnnsmt.cslm.settings import PRESETS as CSLM
@@ -33,8 +34,9 @@ def help_lines(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: py
 @PRESETS
 def test_help_lists_the_value_of_every_preset(package, presets, capsys, monkeypatch) -> None:
     lines = help_lines(f"{package} train", capsys, monkeypatch)
-    for name, setting in fields_of(type(presets["demo"])).items():
-        text = setting.field.description
+    fields = fields_of(type(presets["demo"]))
+    for name, setting in fields.items():
+        text = as_on_command_line(setting.field.description, fields)
         assert text and not text.endswith("."), name
         shown = lines[option(name)]
         assert shown.startswith(f"{text} (")
@@ -60,7 +62,8 @@ def test_help_of_rnn_train(capsys, monkeypatch) -> None:
 
 
 def test_a_preset_with_other_values() -> None:
-    assert RnnSettings.preset("demo", epochs="2") == replace(RNN["demo"], epochs=2.0)
+    assert RnnSettings.preset("demo", epochs=2) == replace(RNN["demo"], epochs=2.0)
+    assert repr(RnnSettings.preset("demo", epochs=2)) == "RnnSettings.preset('demo', epochs=2.0)"
     assert RnnSettings.preset("small", variant="supplementary").dropout == 0, "which the variant cannot have"
 
 
@@ -68,11 +71,14 @@ def test_a_preset_with_other_values() -> None:
     ("values", "message"),
     [
         ({"hidden": 8.5}, "hidden 8.5: must be an integer"),
-        ({"epochs": "two"}, "epochs two: must be a number"),
-        ({"variant": "lstm"}, "variant lstm: must be paper or supplementary"),
+        ({"hidden": "12"}, "hidden '12': must be an integer"),
+        ({"variant": "lstm"}, "variant 'lstm': must be paper or supplementary"),
         ({"update": 2}, "update 2: unknown setting"),
-        ({"weight_decay": 0.1, "optimizer": "sgd"}, "weight_decay 0.1: requires optimizer adam"),
-        ({"variant": "supplementary", "dropout": 0.2}, "dropout 0.2: cannot be combined with variant supplementary; "),
+        ({"weight_decay": 0.1, "optimizer": "sgd"}, 'weight_decay 0.1: requires optimizer="adam"'),
+        (
+            {"variant": "supplementary", "dropout": 0.2},
+            'dropout 0.2: cannot be combined with variant="supplementary"; ',
+        ),
     ],
 )
 def test_wrong_settings(values, message) -> None:

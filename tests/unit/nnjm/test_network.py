@@ -27,6 +27,8 @@ from rnnsmt.nnjm.scorer import JointScorer  # noqa: E402
 from rnnsmt.nnjm.settings import DEMO, PRESETS, JointSizes  # noqa: E402
 from rnnsmt.nnjm.training import draw_pairs, nnjm_task  # noqa: E402
 
+from ..overriding import overridden  # noqa: E402
+
 torch.set_num_threads(1)
 CPU = DeviceSetup(torch.device("cpu"))
 SIZES = JointSizes(vocabulary=7, source_vocabulary=6, order=3, window=1, projection=4, hidden_1=5, hidden_2=6)
@@ -117,8 +119,8 @@ def training(toy, out, *options):
         "--checkpoint-dir",
         out / "checkpoint",
     ]
-    line = ["nnjm", "train", "--examples", toy / "examples", "--preset", "demo", *TINY, *files, *options]
-    return [str(part) for part in line]
+    line = ["nnjm", "train", "--examples", toy / "examples", "--preset", "demo", *TINY, *files]
+    return overridden(line, options)
 
 
 def test_a_word_outside_the_phrase_decides(toy):

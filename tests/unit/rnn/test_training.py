@@ -35,10 +35,12 @@ from rnnsmt.rnn.model import (  # noqa: E402
     load_model_of,
     save_model,
 )
+from rnnsmt.rnn.pairs import Pairs  # noqa: E402
 from rnnsmt.rnn.settings import PRESETS, VARIANTS, RnnSettings, RnnSizes  # noqa: E402
 from rnnsmt.rnn.training import RnnTask, pair_tensors  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
+from ..overriding import overridden  # noqa: E402
 from ..phrase_store import compute_column, make_pairs, open_pairs, options_of  # noqa: E402
 
 torch.set_num_threads(1)
@@ -76,7 +78,7 @@ def command_line(directory, out, *options):
         "--checkpoint-dir",
         out / "checkpoint",
     ]
-    return [str(part) for part in ["rnn", "train", *options_of(directory), *OPTIONS, *files, *options]]
+    return overridden(["rnn", "train", *options_of(directory), *OPTIONS, *files], options)
 
 
 def outputs(out):
@@ -396,6 +398,25 @@ def test_time_limit(directory, tmp_path, capfd, sigint, handler):
     assert (tmp_path / "checkpoint" / "checkpoint.pt").exists()
     ignored = handler is signal.SIG_IGN  # as with nohup; otherwise it is again the handler of the command
     assert signal.getsignal(signal.SIGINT) is (handler if ignored else resuming._stop)
+
+
+def test_ctrl_c_before_the_first_update_ends_at_once(directory, tmp_path, monkeypatch, sigint):
+    """There is nothing to save: neither an update nor the wait for the lock of another process follows."""
+    original = Pairs.open
+
+    def interrupted(*paths):
+        os.kill(os.getpid(), signal.SIGINT)
+        return original(*paths)
+
+    sigint(signal.default_int_handler)
+    monkeypatch.setattr(Pairs, "open", interrupted)
+    monkeypatch.setattr(Training, "__init__", lambda self, *_: pytest.fail("the training begins"))
+    assert main(command_line(directory, tmp_path)) == 130
+    stop = resuming.Stop(None)
+    with stop, pytest.raises(SystemExit) as ended, stop.waiting():
+        signal.raise_signal(signal.SIGTERM)
+        pytest.fail("the wait goes on")
+    assert ended.value.code == 75
 
 
 @pytest.mark.parametrize(("handler", "code"), [(signal.default_int_handler, 130), (signal.SIG_IGN, 0)])

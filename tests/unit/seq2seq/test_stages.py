@@ -24,6 +24,8 @@ from rnnsmt.seq2seq.settings import DEMO, PAPER  # noqa: E402
 from rnnsmt.seq2seq.training import SentenceBatches, Seq2SeqTask  # noqa: E402
 from rnnsmt.seq2seq.translation_scores import Scorer  # noqa: E402
 
+from ..overriding import overridden  # noqa: E402
+
 torch.set_num_threads(1)
 
 CPU = DeviceSetup(torch.device("cpu"))
@@ -62,7 +64,7 @@ def with_change(options: str, change: str) -> list[str]:
 def run_train(prepared: Path, name: str, *more: str) -> int:
     stem = f"{prepared}/{name}"
     outputs = f"--output-model {stem}.safetensors --output-history {stem}.json --checkpoint-dir {stem}"
-    return main(["seq2seq", "train", "--sentences", str(prepared), *TINY.split(), *outputs.split(), *more])
+    return main(overridden(["seq2seq", "train", "--sentences", prepared, *TINY.split(), *outputs.split()], more))
 
 
 def test_prepare_keeps_what_both_sides_say(prepared: Path) -> None:

@@ -362,7 +362,7 @@ def test_responses_are_as_specified(client):
     bodies = document["paths"]["/translate"]["post"]["requestBody"]["content"]
     for body in (native, libretranslate):
         jsonschema.validate(body, bodies["application/json"]["schema"])
-    check("Translations", client.post("/translate", json=native).json())
+    check("TranslationsResponse", client.post("/translate", json=native).json())
     check("LibreTranslateTranslations", client.post("/translate", json=libretranslate).json())
     check("Error", client.get("/none").json())
     assert set(document["paths"]) == {"/", "/translate", "/languages", "/system", "/health"}

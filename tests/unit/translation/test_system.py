@@ -486,16 +486,25 @@ def test_an_error_of_a_forged_description_is_one_line(system: Path) -> None:
     assert len(str(refused.value)) < 500
 
 
+@pytest.mark.parametrize("changed", [{"name": "a\x1b[2Jb"}, {"name": "a\u202eb"}, {"columns": ["a\nb"]}])
+def test_a_name_with_control_characters_is_refused(system: Path, changed: dict[str, object]) -> None:
+    change(system, **changed)
+    with pytest.raises(InputError, match=r"system.json: (name|columns.0): .*must not contain control characters"):
+        System(system)
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda path: rnnsmt.load(path, texts="a b"), "texts: must be a list of segments, not a single string"),
-        (lambda path: rnnsmt.load(path, device="gpu"), "device 'gpu': must be one of auto, cpu, cuda"),
-        (lambda path: rnnsmt.load(path, threads=0), "threads 0: must be an integer from 1 to 1024"),
+        (lambda path: rnnsmt.load(path, texts="a b"), "texts 'a b': must be a list of strings"),
+        (lambda path: rnnsmt.load(path, device="gpu"), "device 'gpu': must be auto, cpu or cuda"),
+        (lambda path: rnnsmt.load(path, threads=0), "threads 0: must be at least 1"),
         (lambda path: rnnsmt.load(path).translate_all("a b"), "texts: must be a list of segments, not a single string"),
         (lambda path: rnnsmt.load(path).translate_all(["a", None]), "segment 2: must be a string, not NoneType"),
         (lambda path: rnnsmt.load(path).translate(["a"]), "text: must be a string, not list; use translate_all"),
         (lambda path: rnnsmt.load(path).nbest("a", 0), "n 0: must be at least 1"),
+        (lambda path: rnnsmt.load(path).nbest("a", "3"), "n '3': must be an integer"),
+        (lambda path: rnnsmt.load(path).nbest(3, 3), "text 3: must be a string"),
     ],
 )
 def test_wrong_arguments_from_python(system, call, said):

@@ -40,7 +40,7 @@ def _first_slot(rows, number, slots):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def number_row(rows, slots, counts, used):
-    """Number the row that the caller has written behind the rows in use.
+    """Assign a number to the row that the caller has written behind the rows in use.
 
     Args:
         rows: integers [more than ``counts[used]``, n].
