@@ -63,6 +63,11 @@ ALWAYS_UNPACKED = 1 << 26
 """Decompressed size in bytes up to which any ratio is accepted."""
 
 
+def least_size(content: int) -> int:
+    """Return the minimum size of a compressed file with ``content`` bytes that ``open_binary`` reads."""
+    return -(-content // MAX_RATIO) if content > ALWAYS_UNPACKED else 0
+
+
 _DECOMPRESSOR = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error, OSError, ValueError)
 """Exceptions of the decompressors for damaged files; an ``OSError`` with ``errno`` is an error of the operating system.
 """

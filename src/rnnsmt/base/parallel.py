@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import least_size
 from rnnsmt.base.paths import StrPath
-from rnnsmt.base.writing import atomic_binary, atomic_path
+from rnnsmt.base.writing import atomic_binary, atomic_path, pad
 
 Item = TypeVar("Item")
 
@@ -184,6 +185,7 @@ class _GzipWriter:
             self._submit(bytes(self._rest))
         while self._waiting:
             self._out.write(self._waiting.popleft().result())
+        pad(self._out, least_size(self._size))
         # an empty final deflate block, then CRC-32 and size modulo 2^32 of the content
         self._out.write(zlib.compressobj(self._level, zlib.DEFLATED, -15).flush())
         self._out.write(struct.pack("<II", self._crc, self._size & 0xFFFFFFFF))

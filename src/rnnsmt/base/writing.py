@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, TextIO, cast
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.opening import least_size
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import STANDARD_STREAM, read_byte_lines
 
@@ -207,9 +208,26 @@ def atomic_binary(path: StrPath) -> Iterator[BinaryIO]:
             buffered = io.BufferedWriter(cast(io.RawIOBase, stream), 1 << 18)
             yield cast(BinaryIO, buffered)
             buffered.flush()
+            if isinstance(stream, gzip.GzipFile) and raw.tell() < (size := least_size(stream.tell())):
+                stream.flush()  # ends a block at the boundary of a byte
+                pad(raw, size)
             if stream is not raw:
                 stream.close()
             raw.flush()
+
+
+_EMPTY_BLOCK = b"\0\0\0\xff\xff"
+"""Block of a deflate stream without content, from the boundary of a byte."""
+
+
+def pad(out: BinaryIO, size: int) -> None:
+    """Write blocks without content to a gzip file up to ``size`` bytes, see ``least_size``.
+
+    Otherwise, ``open_binary`` would refuse our own files with many equal lines, such as an alignment of ``0-0``, which
+    is compressed to a thousandth. The file must end at the boundary of a byte.
+    """
+    while out.tell() < size:
+        out.write(_EMPTY_BLOCK * 1000)
 
 
 @contextmanager

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rnnsmt.base import parallel
+from rnnsmt.base import opening, parallel
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.parallel import atomic_blocks
+from rnnsmt.base.reading import read_line_blocks
+from rnnsmt.base.writing import atomic_binary
 
 here = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
@@ -43,6 +46,29 @@ def test_bytes_depend_on_the_content_alone(tmp_path: Path) -> None:
     assert (tmp_path / "b.gz").read_bytes() == first
     assert (tmp_path / "c.gz").read_bytes() == first
     assert gzip.decompress(first) == content
+
+
+def test_our_own_files_are_not_refused_as_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An alignment of lines ``0-0`` is compressed to a thousandth; smaller files have the same bytes as before."""
+    content = b"0-0\n" * 1_000_000
+    sizes = []
+    for limit in (1 << 26, 1 << 20):
+        monkeypatch.setattr(opening, "ALWAYS_UNPACKED", limit)
+        for write in (atomic_blocks, atomic_binary):
+            with write(tmp_path / "file.gz") as out:
+                out.write(content)
+            data = (tmp_path / "file.gz").read_bytes()
+            sizes.append(len(data))
+            assert b"".join(read_line_blocks(tmp_path / "file.gz")) == content
+            stream = zlib.decompressobj(31)
+            assert stream.decompress(data) == content
+            assert stream.eof
+            assert not stream.unused_data
+    assert max(sizes[:2]) < 20_000
+    assert all(40_000 <= size < 46_000 for size in sizes[2:])
+    (tmp_path / "stranger.gz").write_bytes(gzip.compress(content))
+    with pytest.raises(InputError, match="expands to more than 100 times its size"):
+        list(read_line_blocks(tmp_path / "stranger.gz"))
 
 
 @pytest.mark.parametrize("name", ["file.gz", "file.bz2", "file"])
