@@ -40,8 +40,11 @@ def nnjm_task(examples: Examples, settings: JointSettings, seed: int, setup: Dev
 
 
 def draw_pairs(target: Sequences, words: int, seed: int) -> Index:
-    """Draw sentence pairs with at least ``words`` target words in total; return their numbers, ascending."""
+    """Draw sentence pairs with at least ``words`` target words in total; return their numbers, ascending.
+
+    One pair remains for training, so a single pair is not drawn.
+    """
     order = np.random.default_rng([seed, 1]).permutation(len(target.offsets) - 1)
     total = np.cumsum(target.lengths(order))
     number = int(np.searchsorted(total, words)) + 1 if words else 0
-    return np.sort(order[:number]).astype(np.int64)
+    return np.sort(order[: min(number, len(order) - 1)]).astype(np.int64)

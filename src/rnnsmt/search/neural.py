@@ -4,7 +4,7 @@ A model may have any number of neural features. ``NeuralFeature`` is the interfa
 ``JointFeature`` the joint model (Devlin et al. 2014); ``rnnsmt.search.features`` loads them.
 
 The store of scores is kept for the lifetime of the model, because MERT decodes the same text repeatedly. It is emptied
-if it has more than ``MAX_ENTRIES`` entries and no sentence is in progress. One search uses it at a time: searches of
+if it has more than ``MAX_ENTRIES`` entries or contexts and no sentence is in progress. One search uses it at a time: searches of
 several threads get copies of the features, with stores of their own (``SearchModel.lend``).
 
 In a joint model a target word is affiliated with a source word of its phrase pair (``rnnsmt.nnjm.examples``), and
@@ -226,8 +226,14 @@ class NeuralFeature(ABC):
         self.store = self._empty(_FIRST)
 
     def full(self) -> bool:
-        """Return whether the store has more than its share of ``MAX_ENTRIES`` entries."""
-        return int(self.store.counts[ENTRIES]) > MAX_ENTRIES // self.share
+        """Return whether the store has more than its share of ``MAX_ENTRIES`` entries or contexts.
+
+        With source words, an n-gram adds two contexts: those of the n-grams that the sentences in progress still add
+        need two eighths of the store.
+        """
+        most = MAX_ENTRIES // self.share
+        contexts = most - most // 7 if self.by_source else most
+        return int(self.store.counts[ENTRIES]) > most or int(self.store.counts[CONTEXTS]) > contexts + 1
 
     def counts(self) -> NeuralCounts:
         """Return the statistics since the model was loaded."""

@@ -309,6 +309,23 @@ def test_held_out_examples_are_whole_sentences(toy):
     assert not set(next(trainer.task.batches).tolist()) & set(trainer.task.ngrams.held_out.tolist())
 
 
+@pytest.mark.parametrize("pairs", [1, 2])
+def test_one_sentence_pair_remains_for_training(tmp_path, pairs):
+    """A fraction of one long sentence is a whole sentence, which is not held out if there is no other."""
+    line = " ".join(f"w{k}" for k in range(40)) + "\n"
+    for name in ("source", "target"):
+        (tmp_path / name).write_text(line * pairs)
+    (tmp_path / "links").write_text("0-0 1-1\n" * pairs)
+    files = ["--source", tmp_path / "source", "--target", tmp_path / "target", "--alignment", tmp_path / "links"]
+    line = ["nnjm", "prepare", *files, "--vocab-size", "50", "--output-dir", tmp_path / "examples"]
+    assert main([str(part) for part in line]) == 0
+    assert main(training(tmp_path, tmp_path / "out", "--epochs", "2")) == 0
+    history = json.loads((tmp_path / "out/h.json").read_text())
+    assert history["validation ngrams"] == 41 * (pairs - 1)
+    assert len(history["curve"]) == 2
+    assert ("validation perplexity" in history["curve"][-1]) == (pairs > 1)
+
+
 def test_words_that_no_training_sentence_has_are_unknown_in_validation(tmp_path):
     lines = [f"a w{k} b\n" for k in range(40)]
     for name in ("source", "target"):
