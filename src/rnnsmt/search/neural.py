@@ -4,8 +4,8 @@ A model may have any number of neural features. ``NeuralFeature`` is the interfa
 ``JointFeature`` the joint model (Devlin et al. 2014); ``rnnsmt.search.features`` loads them.
 
 The store of scores is kept for the lifetime of the model, because MERT decodes the same text repeatedly. It is emptied
-if it has more than ``MAX_ENTRIES`` entries or contexts and no sentence is in progress. One search uses it at a time: searches of
-several threads get copies of the features, with stores of their own (``SearchModel.lend``).
+if it has more than ``MAX_ENTRIES`` entries or contexts and no sentence is in progress. One search uses it at a time:
+searches of several threads get copies of the features, with stores of their own (``SearchModel.lend``).
 
 In a joint model a target word is affiliated with a source word of its phrase pair (``rnnsmt.nnjm.examples``), and
 the network reads the window of source words around it and the preceding target words. The state of a hypothesis

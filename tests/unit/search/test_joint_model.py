@@ -219,22 +219,20 @@ def test_an_ngram_is_scored_once(tmp_path):
 
 
 def test_the_contexts_of_the_store_are_bounded(tmp_path, monkeypatch):
-    """A store that is not full is not doubled above 8/7 of ``MAX_ENTRIES`` by an eighth of n-grams, two contexts each."""
+    """A store that is not full is not doubled by an eighth of n-grams, with two contexts each."""
     monkeypatch.setattr(neural, "MAX_ENTRIES", 7 << 7)
-    monkeypatch.setattr(neural, "_FIRST", 16)
     for kind, contexts in (("CSLM", 7 << 7), ("NNJM", 6 << 7)):
         feature = Loaded(tmp_path, 8, {kind: 0.5}).model().neural[0]
-        feature.reserve(300)
-        for counts, is_full in (((100, contexts + 1), False), ((100, contexts + 2), True), ((900, 500), True)):
-            feature.store.counts[: neural.CONTEXTS + 1] = counts
+        feature.store = feature._empty(8 << 7)
+        counts = feature.store.counts
+        for counts[neural.ENTRIES], counts[neural.CONTEXTS], is_full in (
+            (100, contexts + 2, True),
+            ((7 << 7) + 1, 500, True),
+            (100, contexts + 1, False),
+        ):
             assert feature.full() == is_full
-        feature.store.counts[: neural.CONTEXTS + 1] = (0, contexts + 1)
-        monkeypatch.setattr(neural, "enter_rows", lambda *arguments: None)  # there are no such rows
         feature.reserve(1 << 7)
         assert len(feature.store.entries) == 8 << 7
-        monkeypatch.undo()
-        monkeypatch.setattr(neural, "MAX_ENTRIES", 7 << 7)
-        monkeypatch.setattr(neural, "_FIRST", 16)
 
 
 def test_windows_of_earlier_texts_are_given_up(tmp_path, monkeypatch):
