@@ -23,7 +23,7 @@ from rnnsmt.base.resuming import catch_signals, leave_signals, received_signal, 
 from rnnsmt.stages import FORMER, PACKAGES, SHORT, operations
 
 if TYPE_CHECKING:
-    from rnnsmt.base.operations import CommandParser
+    from rnnsmt.base.fields import CommandParser
 
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
 """Messages of torch for a failed memory allocation, for which it raises ``RuntimeError``, not ``MemoryError``."""
@@ -171,7 +171,7 @@ def command_parser(package: str, name: str, short: str = "") -> "CommandParser":
 
     short: the short name of the command, if it was used.
     """
-    from rnnsmt.base.operations import CommandParser
+    from rnnsmt.base.fields import CommandParser
 
     parser = CommandParser(prog=f"rnnsmt {short or f'{package} {name}'}", formatter_class=_HelpFormatter)
     operation = operations(package)[name]

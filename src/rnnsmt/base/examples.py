@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rnnsmt.base.fields import Setting
+from rnnsmt.base.fields import CommandParser, Setting
 
 if TYPE_CHECKING:
     from rnnsmt.base.operations import Operation
@@ -45,7 +45,6 @@ def call_of(command: str, operation: "Operation") -> str:
     Raises:
         ValueError: the command is not one of this operation.
     """
-    from rnnsmt.base.operations import CommandParser
 
     class Parser(CommandParser):
         def error(self, message: str) -> NoReturn:

@@ -24,6 +24,7 @@ from typing import (
     ClassVar,
     Literal,
     NamedTuple,
+    NoReturn,
     Protocol,
     Union,
     get_args,
@@ -466,6 +467,40 @@ class _OneByName(argparse.Action):
 
 REPEATABLE = (_Extend, _ByName, _OneByName)
 """Actions of options that may be repeated."""
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Parser of the options of a command; a message about an unknown option names the closest known one."""
+
+    _words: Sequence[str] = ()
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(allow_abbrev=False, **keywords)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse the words of a command, and keep them for messages; an option is given once unless it collects."""
+        self._words = list(args or ())
+        seen = set()
+        for word in self._words[: (*self._words, "--").index("--")]:
+            action = self._option_string_actions.get(word.partition("=")[0])
+            if action is None or action.nargs == 0 or isinstance(action, REPEATABLE):
+                continue
+            if action.dest in seen:
+                self.error(f"argument {'/'.join(action.option_strings)}: given twice")
+            seen.add(action.dest)
+        return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and message, and exit with status 2; an unknown option has precedence over other mistakes."""
+        from difflib import get_close_matches
+
+        known = self._option_string_actions
+        for word in (word.partition("=")[0] for word in self._words if word.startswith("--")):
+            if word not in known:
+                near = get_close_matches(word, known, 1)
+                message = f"unknown option {word}; " + (f"did you mean {near[0]}?" if near else "see --help")
+                break
+        super().error(message)
 
 
 def _entry_parser(field: Field) -> Callable[[str], tuple[str, Any]]:

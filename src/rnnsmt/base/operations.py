@@ -24,7 +24,7 @@ A value of type ``Printed`` is what the command prints on standard output.
 import argparse
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, is_dataclass
 from functools import cached_property, wraps
@@ -32,11 +32,11 @@ from os import PathLike
 from pathlib import Path
 from textwrap import fill, indent
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from rnnsmt import base
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import REPEATABLE, Setting, add_option, fields_of
+from rnnsmt.base.fields import Setting, add_option, fields_of
 from rnnsmt.base.options import WORDING, option
 from rnnsmt.base.reading import STANDARD_STREAM
 from rnnsmt.base.writing import check_output, check_output_directory, write_lines_or_stdout
@@ -355,40 +355,6 @@ def operations_of(module: object) -> dict[str, Operation]:
     """Return the operations of a module by name of the command, in the order of their definition."""
     found = [getattr(value, "__operation__", None) for value in vars(module).values()]
     return {one.name: one for one in found if isinstance(one, Operation)}
-
-
-class CommandParser(argparse.ArgumentParser):
-    """Parser of the options of a command; a message about an unknown option names the closest known one."""
-
-    _words: Sequence[str] = ()
-
-    def __init__(self, **keywords: Any) -> None:
-        super().__init__(allow_abbrev=False, **keywords)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse the words of a command, and keep them for messages; an option is given once unless it collects."""
-        self._words = list(args or ())
-        seen = set()
-        for word in self._words[: (*self._words, "--").index("--")]:
-            action = self._option_string_actions.get(word.partition("=")[0])
-            if action is None or action.nargs == 0 or isinstance(action, REPEATABLE):
-                continue
-            if action.dest in seen:
-                self.error(f"argument {'/'.join(action.option_strings)}: given twice")
-            seen.add(action.dest)
-        return super().parse_known_args(args, namespace)
-
-    def error(self, message: str) -> NoReturn:
-        """Print usage and message, and exit with status 2; an unknown option has precedence over other mistakes."""
-        from difflib import get_close_matches
-
-        known = self._option_string_actions
-        for word in (word.partition("=")[0] for word in self._words if word.startswith("--")):
-            if word not in known:
-                near = get_close_matches(word, known, 1)
-                message = f"unknown option {word}; " + (f"did you mean {near[0]}?" if near else "see --help")
-                break
-        super().error(message)
 
 
 def _sections(function: Callable[..., Any]) -> dict[str, str]:
