@@ -62,7 +62,7 @@ def _entries(table: str | Path, column: ScoreColumn, wanted: NDArray[np.int64]) 
         begin = end
     if begin != len(column):
         raise InputError(
-            f"{column.name}: {len(column)} scores, but {table} has {begin} lines; compute the column of this table with `phrases column`"
+            f"{column.name}: {len(column)} scores, but {table} has {begin} lines; use scores of this table"
         )
     return entries
 
