@@ -1,15 +1,16 @@
 """Measure training updates, scores of phrase pairs, and n-grams of the search on a GPU.
 
-    python benchmarks/gpu.py --pairs FILE --vocabularies DIR --text DIR --examples DIR --sentences DIR [--presets small] [--updates 500]
+    python benchmarks/gpu.py --pairs FILE --vocabularies DIR --text DIR --examples DIR --sentences DIR [--presets small]
+        [--updates 500]
 
-The directories are written by ``rnn prepare``, ``cslm prepare``, ``nnjm prepare`` and ``seq2seq prepare``; networks
-whose directory is not given are skipped. All networks are untrained. Times are wall-clock times of one process after
-synchronisation. Printed are:
+The phrase pairs are written by ``phrases extract --output-pairs``, the directories by ``rnn prepare``, ``cslm
+prepare``, ``nnjm prepare`` and ``seq2seq prepare``; networks whose data are not given are skipped. All networks are
+untrained. Times are wall-clock times of one process after synchronisation. Printed are:
 
 * milliseconds per training update (median, minimum and maximum of ten blocks of ``--updates`` / 10 updates; a tenth of
   them for the LSTM with preset ``paper``), with CUDA graphs and without them; peak memory that torch allocated;
-* phrase pairs scored per second by ``rnn score``, and the largest difference from the scores of the CPU for the first
-  2,000 pairs;
+* phrase pairs scored per second by ``phrases column``, and the largest difference from the scores of the CPU for the
+  first 2,000 pairs;
 * n-grams per second from the CSLM and the joint model, in calls of 4,096 random contexts as in the search;
 * for preset ``paper``, the difference of the gradients of three minibatches from those on the CPU in float64, relative
   to their norm (takes minutes of CPU time).

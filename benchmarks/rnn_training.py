@@ -2,8 +2,9 @@
 
     python benchmarks/rnn_training.py --pairs FILE --vocabularies DIR [--preset small] [--batches 40] [--threads 1]
 
-DIR is the directory written by ``rnnsmt rnn prepare``. Also prints the floating-point operations and the bytes moved
-per update. All versions process the same minibatches, whose pairs have equal lengths:
+FILE is written by ``rnnsmt phrases extract --output-pairs``, DIR by ``rnnsmt rnn prepare``. Also prints the
+floating-point operations and the bytes moved per update. All versions process the same minibatches, whose pairs have
+equal lengths:
 
 * by hand: ``rnnsmt.rnn.model.loss_and_gradient`` (gradient of gated units, readout and softmax by hand), float32 and
   with bfloat16 factors;

@@ -63,7 +63,7 @@ def _entries(table: StrPath, column: ScoreColumn, wanted: NDArray[np.int64]) -> 
         begin = end
     if begin != len(column):
         raise InputError(
-            f"{column.name}: {len(column)} scores, but {table} has {begin} lines; score this table with `rnn score`"
+            f"{column.name}: {len(column)} scores, but {table} has {begin} lines; use scores of this table"
         )
     return entries
 

@@ -54,8 +54,8 @@ def prepare(
 
         rnnsmt nnjm prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
             --alignment results/align/model4/aligned.grow-diag-final-and.gz \
-            --source-vocabulary results/rnn/pairs/vocab.source.txt \
-            --target-vocabulary results/rnn/pairs/vocab.target.txt --output-dir try/examples
+            --source-vocabulary results/rnn/vocabularies/vocab.source.txt \
+            --target-vocabulary results/rnn/vocabularies/vocab.target.txt --output-dir try/examples
 
     Args:
         source: source side, one tokenised sentence per line.

@@ -116,7 +116,7 @@ def extract(
         rnnsmt phrases extract --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz \
             --alignment results/align/model4/aligned.grow-diag-final-and.gz --max-length 7 \
-            --output try/extract.parquet --threads 2 --memory-mb 2000
+            --output try/extract.parquet --output-pairs try/extract.safetensors --threads 2 --memory-mb 2000
 
     Args:
         source: source side of the training corpus, tokenised.
