@@ -7,6 +7,8 @@ import rnnsmt
 from rnnsmt.cli import main
 from rnnsmt.rnn.pairs import Pairs
 
+from .overriding import overridden
+
 TABLE, STORE, VOCABULARIES = "table", "pairs.safetensors", "vocabularies"
 """Names of the files in the directory."""
 
@@ -40,4 +42,5 @@ def options_of(directory: Path) -> list[str]:
 
 def compute_column(name: str, directory: Path, output: Path, *options: str) -> int:
     """Run ``phrases column`` for the pairs of a directory; return the exit status."""
-    return main(["phrases", "column", "--name", name, *options_of(directory), "--output", str(output), *options])
+    words = ["phrases", "column", "--name", name, *options_of(directory), "--output", output]
+    return main(overridden(words, options))

@@ -23,6 +23,8 @@ import pytest
 
 from rnnsmt.cli import main
 
+from .overriding import overridden
+
 Damage = Callable[[bytes], bytes]
 
 STAGES = {
@@ -339,7 +341,8 @@ def test_options_are_checked_first(
     os.mkfifo(place / "pipe")
     (place / "device").symlink_to("/dev/null")
     (place / "tok.en").write_bytes(b"\xff\n")
-    assert sentence in refused(place, f"{STAGES['words']} {options}", capsys)
+    command = " ".join(overridden(STAGES["words"].split(), options.split()))
+    assert sentence in refused(place, command, capsys)
     assert Path("/dev/null").is_char_device()
 
 
@@ -356,7 +359,7 @@ def test_options_are_checked_first(
 def test_numbers_that_no_library_takes(
     place: Path, capsys: pytest.CaptureFixture[str], stage: str, options: str, sentence: str
 ) -> None:
-    assert sentence in refused(place, f"{STAGES[stage]} {options}", capsys)
+    assert sentence in refused(place, " ".join(overridden(STAGES[stage].split(), options.split())), capsys)
 
 
 def test_output_directories_are_checked_first(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -444,7 +447,7 @@ def test_a_text_of_a_language_model_stays_where_it_cannot_be_replaced(
 
 def test_a_training_without_enough_memory(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(trained / "checkpoint")
-    assert "out of memory" in refused(trained, f"{TRAIN} --hidden 2147483647", capsys)
+    assert "out of memory" in refused(trained, " ".join(overridden(TRAIN.split(), ["--hidden", "2147483647"])), capsys)
 
 
 @pytest.mark.parametrize(("stage", "name"), [("perplexity", "lm.arpa"), ("mert", "dev.fr"), ("table", "lex.e2f")])

@@ -106,8 +106,6 @@ _INSIDE = rf"""
 """
 """Signs and other characters of words that are not letters."""
 
-_RANGE = r"\.(?<=\d\.)\.\.?(?=\d)"
-
 _PLACEHOLDER = "DOTMULTI"
 """Text that sacremoses, as Moses, replaces by dots."""
 
@@ -150,7 +148,7 @@ def _pattern(lang: str, protected: bool) -> Any:
         groups["edge"] = quotes
     signs = "|".join(f"(?P<{name}>{part})" for name, part in groups.items())
     # the lookahead is for speed
-    parts = [rf"(?=[^\sA-Za-z0-9{plain}])(?:{signs})", f"(?P<range>{_RANGE})", f"(?P<placeholder>{_PLACEHOLDER})"]
+    parts = [rf"(?=[^\sA-Za-z0-9{plain}])(?:{signs})", f"(?P<placeholder>{_PLACEHOLDER})"]
     if protected:
         parts.insert(0, f"(?P<protected>{PROTECTED})")
     return regex.compile(" | ".join(parts), _FLAGS)

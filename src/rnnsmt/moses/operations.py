@@ -76,7 +76,7 @@ def write_ini(
     reordering_table: ModelFile | None = REORDERING_TABLE,
     lm: ModelFile = LM,
     lm_order: Positive = 5,
-    network: Annotated[Mapping[SearchFeatureName, str], Field(metavar="NAME=FILE")] | None = None,
+    network: Annotated[Mapping[SearchFeatureName, ModelFile], Field(metavar="NAME=FILE")] | None = None,
     unknown: Annotated[Mapping[SearchFeatureName, UnknownScore], Field(metavar="NAME=WORD")] | None = None,
     num_features: Positive = 4,
     further_weights: Annotated[Sequence[float], Field(metavar="W")] | None = None,

@@ -151,17 +151,19 @@ def write_vocabularies(
         size: size of a vocabulary, EOS not counted.
     """
     check_size(size)
-    lines, figures = [], dict[str, object]()
-    for side, paths, file in zip(SIDES, (source, target), vocabulary_files(output_dir), strict=True):
-        counts = count_words(list(paths), f"on the {side} side of the corpus")
-        lines.append(counts.lines)
-        vocabulary = Vocabulary.from_counts(counts.words, size)
-        vocabulary.write(file)
-        figures |= {f"{side} classes": len(vocabulary), f"{side} coverage": counts.coverage(vocabulary)}
-    if lines[0] != lines[1]:
+    counts = [
+        count_words(list(paths), f"on the {side} side of the corpus")
+        for side, paths in zip(SIDES, (source, target), strict=True)
+    ]
+    if counts[0].lines != counts[1].lines:
         raise InputError(
-            f"{', '.join(source)}: {lines[0]:,} lines, but {', '.join(target)}: {lines[1]:,} lines; parallel files "
-            "must have the same number of lines"
+            f"{', '.join(source)}: {counts[0].lines:,} lines, but {', '.join(target)}: {counts[1].lines:,} lines; "
+            "parallel files must have the same number of lines"
         )
+    figures: dict[str, object] = {}
+    for side, of_side, file in zip(SIDES, counts, vocabulary_files(output_dir), strict=True):
+        vocabulary = Vocabulary.from_counts(of_side.words, size)
+        vocabulary.write(file)
+        figures |= {f"{side} classes": len(vocabulary), f"{side} coverage": of_side.coverage(vocabulary)}
     write_report(Path(output_dir) / "vocabularies.json", figures)
     return figures

@@ -211,10 +211,7 @@ def test_the_heading_says_which_run_it_is(directory):
 
 
 def test_what_came_out_stands_first(directory):
-    """The page begins with the table and the effects of the features on each test set.
-
-    Dev sets are left out unless the paper has figures for them.
-    """
+    """The page begins with the tables, dev first, and the effects of the features on each test set."""
     better = CONTRAST | {"p_strict": 0.01, "low": 0.25, "high": 0.75}
     contrasts = [better, CONTRAST | {"without": "cslm"}, better | {"test_set": "other"}]
     other = [row | {"test_set": "other", "p_strict": None} for row in (ROW | {"bleu": 22.5}, RNN)]
@@ -224,7 +221,8 @@ def test_what_came_out_stands_first(directory):
     assert write(directory, "--figures", f"{directory}/mert.svg") == 0
     page = (directory / "page.html").read_text()
     assert re.findall("<h3>(.*?)</h3>", page) == [
-        f"{name}: 1,000 segments, 2 runs; paper: on WMT 2014" for name in ("test", "other")
+        *(f"{name}: 1,000 segments, 2 runs" for name in ("dev", "val")),
+        *(f"{name}: 1,000 segments, 2 runs; paper: on WMT 2014" for name in ("test", "other")),
     ]
     said = [" ".join(unescape(text).split()) for text in re.findall(r'<p class="said">(.*?)</p>', page, re.S)]
     assert said == ["Effects of single features (p below 0.05; 95 % intervals in brackets):"] * 2

@@ -29,9 +29,8 @@ from rnnsmt.base.arguments import (
     Threads,
 )
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import Field, Setting
+from rnnsmt.base.fields import CommandParser, Field, Setting
 from rnnsmt.base.operations import (
-    CommandParser,
     Printed,
     Written,
     WrittenFiles,

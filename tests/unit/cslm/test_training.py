@@ -522,7 +522,8 @@ def test_other_settings_are_refused(directory, tmp_path, capfd):
     before = (tmp_path / "checkpoint" / "checkpoint.pt").read_bytes()
     (tmp_path / "checkpoint" / "finished.json").unlink()  # as if it had been interrupted
     for options in (["--epochs", "2"], ["--seed", "2"], ["--hidden-1", "17"], ["--self-normalised", "0.1"]):
-        assert main(command_line(directory, tmp_path, "--epochs", "1", *options)) == 2
+        epochs = [] if "--epochs" in options else ["--epochs", "1"]
+        assert main(command_line(directory, tmp_path, *epochs, *options)) == 2
         refused(capfd, "train", f"{options[0].strip('-').replace('-', '_')} (was", "remove", "to start over")
     assert (tmp_path / "checkpoint" / "checkpoint.pt").read_bytes() == before
 

@@ -53,7 +53,8 @@ def network(pairs: Pairs, variant: str = "paper") -> RNNEncoderDecoder:
 
 
 def score(directory: Path, output: Path, *options: str) -> int:
-    return compute_column("rnn", directory, output, "--model", str(directory / "model.safetensors"), *options)
+    model = [] if "--model" in options else ["--model", str(directory / "model.safetensors")]
+    return compute_column("rnn", directory, output, *model, *options)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.formats.ini import MosesIni
+from rnnsmt.registries import SEARCH_FEATURES
 from rnnsmt.search.decoder import decode, translations
 from rnnsmt.search.kernels import stack as kernels
 from rnnsmt.search.kernels.records import Work
@@ -246,4 +247,5 @@ def coverage_cost(work: Work, gap: int, mask: int) -> float:
 def test_the_table_of_features_has_those_of_the_decoder() -> None:
     page = (Path(__file__).parents[3] / "docs/search.md").read_text()
     rows = page.partition("| feature | estimate for")[2].partition("\n\n")[0].splitlines()[2:]
-    assert {kind for row in rows for kind in re.findall("`([^`]+)`", row.split(" | ")[0])} == set(SUPPORTED)
+    named = {kind for row in rows for kind in re.findall("`([^`]+)`", row.split(" | ")[0])}
+    assert named == {*SUPPORTED, *map(str.upper, SEARCH_FEATURES)}
