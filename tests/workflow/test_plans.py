@@ -140,13 +140,14 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
     assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
 
 
-def test_threads_on_a_cluster():
-    """A cluster profile sets the threads of every rule that otherwise shares the cores of a machine."""
-    profile = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())
-    said = {line.split("=")[0] for line in profile["set-threads"]}
-    assert said <= set(RULES)
-    shared = {rule for rule, block in RULES.items() if re.search(r"\bthreads: .*[a-z]", block, re.I)}
-    assert {"mert", "decode", "rnn_train"} < shared <= said
+def test_threads_on_a_cluster(workflow):
+    """On a cluster, the threads do not depend on the machine that submits the jobs; --max-threads limits them."""
+    few = {"prepare_bitext": 8, "extract": 8, "augment": 8, "rnn_train": 4, "rnn_score": 4, "decode": 8, "score": 1}
+    for limit, expected in (([], few | {"align_words": 16, "mert": 16}), (["--max-threads", "2"], {"mert": 2})):
+        plan = workflow.call("--dry-run", "--cores", "99", "--config", "cluster=true", *limit).stdout
+        jobs = {job.split(":")[0]: job for job in plan.split("\nrule ")[1:]}
+        threads = {rule: re.search(r"^ *threads: (\d+)$", job, re.M) for rule, job in jobs.items()}
+        assert {rule: int(threads[rule][1]) if threads[rule] else 1 for rule in expected} == expected
 
 
 def test_every_rule_asks_for_memory_and_time():

@@ -18,7 +18,7 @@ if "alignment" in MOSES_PARTS:
             heuristic=HEURISTICS,
         conda:
             BASE_ENV
-        threads: HALF
+        threads: LONG_THREADS
         resources:
             mem_mb=megabytes(2000, 300),
             runtime=minutes(60, 10),
@@ -45,10 +45,10 @@ else:
             direction="forward|reverse",
         conda:
             BASE_ENV
-        threads: 1 if is_demo_corpus(settings) else HALF
+        threads: LONG_THREADS
         resources:
             mem_mb=megabytes(430, 25),
-            runtime=LONG,
+            runtime=longest,
         params:
             version=version("align", "words"),
             directory=subpath(output[0], parent=True),

@@ -193,10 +193,9 @@ rule compare_systems:
     conda:
         search_env
     resources:
+        **SEARCH_ON_DEVICE,
         mem_mb=search_megabytes(430, 10, neural=(300, 3000)),
         runtime=minutes(60),
-        gpu=search_gpu,
-        device=DEVICE,
     params:
         version=version("evaluation", "compare"),
         names=lambda w: [label(w.other), label(w.system)],

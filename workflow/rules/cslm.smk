@@ -41,12 +41,11 @@ rule cslm_train:
     priority: 5
     conda:
         TORCH_ENV
-    threads: min(HALF, 16)
+    threads: TRAINING_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("cslm", 600, 2800, 8000),
-        runtime=LONG,
-        gpu=GPU,
-        device=DEVICE,
+        runtime=longest,
     params:
         version=version("cslm", "train"),
         preset=settings.cslm.preset,
@@ -74,10 +73,9 @@ rule cslm_perplexity:
     conda:
         TORCH_ENV
     resources:
+        **ON_DEVICE,
         mem_mb=megabytes(600 + CUDA_MB, 10),
         runtime=minutes(60),
-        gpu=GPU,
-        device=DEVICE,
     params:
         version=version("cslm", "perplexity"),
     shell:
@@ -100,10 +98,9 @@ rule cslm_rescore:
         TORCH_ENV
     threads: SEARCH_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("cslm", 600, 1600, 4000),
-        runtime=LONG,
-        gpu=GPU,
-        device=DEVICE,
+        runtime=longest,
     params:
         version=version("cslm", "rescore"),
         models=lambda w, input: systems.ensemble_options("cslm", 1, input.models, len(SETS)),

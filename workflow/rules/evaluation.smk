@@ -65,10 +65,9 @@ else:
             search_env
         threads: SEARCH_THREADS
         resources:
+            **SEARCH_ON_DEVICE,
             mem_mb=search_megabytes(430, 10, neural=(100, 18500)),
             runtime=minutes(240 * len(SETS) * len(RUNS)),
-            gpu=search_gpu,
-            device=DEVICE,
         params:
             version=version("search", "decode"),
             limits=lambda w: systems.search_options(w.system),

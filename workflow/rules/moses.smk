@@ -15,7 +15,7 @@ rule augment:
         columns=FEATURE_NAMES,
     conda:
         BASE_ENV
-    threads: min(HALF, 2)
+    threads: STAGE_THREADS
     resources:
         mem_mb=megabytes(350),
         runtime=minutes(10, 0.02),

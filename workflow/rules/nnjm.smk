@@ -48,12 +48,11 @@ rule nnjm_train:
     priority: 5
     conda:
         TORCH_ENV
-    threads: min(HALF, 16)
+    threads: TRAINING_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("nnjm", 900, 1700, 8000),
-        runtime=LONG,
-        gpu=GPU,
-        device=DEVICE,
+        runtime=longest,
     params:
         version=version("nnjm", "train"),
         preset=settings.nnjm.preset,

@@ -18,7 +18,7 @@ if "training" in MOSES_PARTS:
             program="results/logs/phrases/moses.programs.log",
         conda:
             BASE_ENV
-        threads: HALF
+        threads: LONG_THREADS
         resources:
             mem_mb=megabytes(3000, 10),
             runtime=minutes(60, 1),

@@ -52,12 +52,11 @@ rule rnn_train:
     priority: 5
     conda:
         TORCH_ENV
-    threads: min(HALF, 16)
+    threads: TRAINING_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("rnn", 1200, 3000, 8500),
-        runtime=LONG,
-        gpu=GPU,
-        device=DEVICE,
+        runtime=longest,
     params:
         version=version("rnn", "train"),
         preset=settings.rnn.preset,
@@ -108,10 +107,9 @@ rule rnn_score:
         TORCH_ENV
     threads: part_threads
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("rnn", 600, 1300, 4000),
         runtime=minutes(30, 0.6, parts_of),
-        gpu=GPU,
-        device=DEVICE,
     params:
         version=version("rnn", "score"),
         pairs=subpath(input[0], parent=True),

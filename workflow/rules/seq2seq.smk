@@ -45,12 +45,11 @@ rule seq2seq_train:
     priority: 5
     conda:
         TORCH_ENV
-    threads: min(HALF, 16)
+    threads: TRAINING_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("seq2seq", 700, 3200, 12000),
-        runtime=LONG,
-        gpu=GPU,
-        device=DEVICE,
+        runtime=longest,
     params:
         version=version("seq2seq", "train"),
         preset=settings.seq2seq.preset,
@@ -82,10 +81,9 @@ rule seq2seq_translate:
         TORCH_ENV
     threads: SEARCH_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("seq2seq", 600, 1600, 6000),
         runtime=minutes(240 * len(SETS)),
-        gpu=GPU,
-        device=DEVICE,
     params:
         version=version("seq2seq", "translate"),
         models=lambda w, input: systems.ensemble_options(*systems.ensemble(w.system), input.models),
@@ -114,10 +112,9 @@ rule nbest_lists:
         search_env
     threads: SEARCH_THREADS
     resources:
+        **SEARCH_ON_DEVICE,
         mem_mb=search_megabytes(430, 10, neural=(100, 18500)),
         runtime=minutes(240 * len(SETS) * len(RUNS)),
-        gpu=search_gpu,
-        device=DEVICE,
     params:
         version=version("search", "decode"),
         limits=lambda w: systems.search_options(w.system),
@@ -145,10 +142,9 @@ rule seq2seq_rescore:
         TORCH_ENV
     threads: SEARCH_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("seq2seq", 600, 1600, 6000),
-        runtime=LONG,
-        gpu=GPU,
-        device=DEVICE,
+        runtime=longest,
     params:
         version=version("seq2seq", "rescore"),
         models=lambda w, input: systems.ensemble_options(w.lstm, w.ensemble, input.models, len(SETS)),

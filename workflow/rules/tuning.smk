@@ -20,10 +20,10 @@ if "tuning" in MOSES_PARTS:
             system=any_of(systems.phrase_based),
         conda:
             BASE_ENV
-        threads: SEARCH_THREADS
+        threads: TUNING_THREADS
         resources:
             mem_mb=megabytes(1500, 60),
-            runtime=LONG,
+            runtime=longest,
         params:
             version=version("moses", "tune"),
             home=MOSES_HOME,
@@ -60,12 +60,11 @@ else:
             system=any_of(systems.phrase_based),
         conda:
             search_env
-        threads: SEARCH_THREADS
+        threads: TUNING_THREADS
         resources:
+            **SEARCH_ON_DEVICE,
             mem_mb=search_megabytes(430, 10, neural=(200, 37000)),
-            runtime=LONG,
-            gpu=search_gpu,
-            device=DEVICE,
+            runtime=longest,
         params:
             version=version("tuning", "tune"),
             decoder=version("search", "decode"),

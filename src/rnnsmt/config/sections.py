@@ -425,7 +425,7 @@ class Config:
     cluster: Annotated[
         bool,
         Field(
-            description="whether jobs run on other machines than snakemake itself; the profile slurm sets this to true"
+            description="whether jobs run on other machines than snakemake itself; profiles of clusters set this to true"
         ),
     ] = False
     job_hours: Annotated[
