@@ -20,7 +20,7 @@ from rnnsmt import __version__
 from rnnsmt.cli import command_parser
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 from tests.workflow import test_slurm
-from tests.workflow.conftest import ROOT, Workflow
+from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
 
 BASELINE = {"align_words": 4, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
 RNN = {"rnn_prepare": 1, "rnn_train": 1, "rnn_score": 2, "augment": 1, "augmented_ini": 1}
@@ -843,6 +843,42 @@ def test_checks_of_a_corpus(recorded, tmp_path):
 def test_lint_is_clean(workflow):
     done = workflow.call("--lint")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+BARE = """
+import sys
+from pathlib import Path
+
+sys.path[:] = [path for path in sys.path if not Path(path, "rnnsmt").is_dir()]
+sys.modules |= dict.fromkeys(["numba", "torch", "duckdb", "sacrebleu"])
+from snakemake.cli import main
+
+main(["--lint"])
+"""
+"""Lint without the package and its dependencies, as the workflow catalogue does."""
+
+
+def test_a_checkout_can_be_linted_without_the_package(tmp_path):
+    copy_of_checkout(tmp_path)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
+        "PATH": "/usr/bin:/bin"
+    }
+    command = [sys.executable, "-c", BARE]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "in a good condition" in done.stdout + done.stderr
+
+
+def test_one_configuration_in_a_checkout(tmp_path):
+    """config/config.yaml, the place of deployed copies, is not a second configuration that is silently ignored."""
+    assert (ROOT / "config/config.yaml").resolve() == ROOT / "config.yaml"
+    workflow = Workflow(tmp_path, copy_of_checkout(tmp_path))
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").write_text("compare: [baseline]\n")
+    done = workflow.call("--dry-run")
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert f"{tmp_path}/config/config.yaml" in said and f"{tmp_path}/config.yaml" in said
 
 
 def test_snakefmt_is_clean():

@@ -9,7 +9,7 @@ PICTURES += ["mert"] * bool(systems.compared) + ["scores-rnn"] * HAS_RNN
 PICTURES += [f"bleu-curves-{name}" for name in texts.test if systems.lstms]
 PICTURES += ["sentence-vectors"] if systems.lstms and settings.seq2seq.sentences else []
 MAPS = ["words", "phrases"] if HAS_RNN else []
-if not HAS_FIGURES:
+if not settings.evaluation.figures:
     PICTURES, MAPS = [], []
 EXAMPLES = ["results/analysis/phrase-examples.json"] if HAS_RNN else []
 COMPARISONS = [

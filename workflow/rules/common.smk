@@ -15,9 +15,17 @@ from snakemake.utils import update_config
 # Version of the package that these rules require.
 VERSION = "1.0.0"
 
+# The repository of this workflow, if it is a directory.
+REPOSITORY = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
+
+# A checkout can be linted without the package: what is imported here requires only what Snakemake requires.
+linting = not workflow.check_envvars
+if linting and find_spec("rnnsmt") is None:
+    sys.path.append(str(REPOSITORY / "src"))
+
 # With --sdm conda, the command rnnsmt and the packages that this Python lacks are in the environments of the rules.
 has_environments = bool(getattr(workflow.deployment_settings, "deployment_method", ()))
-if find_spec("rnnsmt") is None or not has_environments and shutil.which("rnnsmt") is None:
+if find_spec("rnnsmt") is None or not (has_environments or linting) and shutil.which("rnnsmt") is None:
     raise WorkflowError(
         f"the package rnnsmt is not installed for {sys.executable}, or its command is not on PATH: activate the "
         f"environment (source {Path(sys.executable).parent}/activate), or install it (pip install rnnsmt=={VERSION})"
@@ -44,6 +52,11 @@ from rnnsmt.stages import operations
 # defaults of the settings (`rnnsmt project settings`). Rules read settings; config has the same values, for the provenance.
 with open(workflow.source_path("../../config.yaml"), encoding="utf-8") as file:
     given = yaml.safe_load(file)
+own, deployed = REPOSITORY / "config.yaml", REPOSITORY / "config/config.yaml"
+if own.is_file() and deployed.is_file() and deployed.read_bytes() != own.read_bytes():
+    raise WorkflowError(
+        f"{deployed} differs from {own}, and only the latter is read: move your settings there, or use --configfile"
+    )
 update_config(given, config)
 try:
     settings = checked_config(given)
@@ -73,9 +86,6 @@ systems = Systems(settings)
 # Whether a system of the table, or a network, uses the phrase table.
 HAS_TABLES = bool(systems.tuned or systems.networks)
 
-# Without matplotlib and scikit-learn, the report has no figures.
-HAS_FIGURES = has_environments or all(map(find_spec, ("matplotlib", "sklearn")))
-
 if workflow.is_main_process:
     warnings = list(language_warnings(list(texts.corpora.values()), settings.languages))
     warnings += missing_files(list(texts.corpora.values()), settings.data_dir)
@@ -85,8 +95,11 @@ if workflow.is_main_process:
             f"{sys.executable}: pip install 'rnnsmt[networks]', or run the systems without networks: "
             "--config 'compare=[baseline]'"
         )
-    if not HAS_FIGURES:
-        warnings.append("figures are omitted; they require matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
+    if settings.evaluation.figures and not has_environments and not all(map(find_spec, ("matplotlib", "sklearn"))):
+        warnings.append(
+            "figures require matplotlib and scikit-learn, which are not installed: pip install 'rnnsmt[figures]', or omit "
+            "them: --config 'evaluation={figures: false}'"
+        )
     for line in warnings:
         logger.warning(f"warning: {line}")
 

@@ -414,6 +414,9 @@ class Evaluation:
             description="whether the published results on WMT 2014 English-French are shown beside dev and test sets"
         ),
     ] = False
+    figures: Annotated[
+        bool, Field(description="whether figures are made, which require matplotlib and scikit-learn")
+    ] = True
 
 
 @section
@@ -425,7 +428,7 @@ class Config:
     cluster: Annotated[
         bool,
         Field(
-            description="whether jobs run on other machines than snakemake itself; profiles of clusters set this to true"
+            description="whether jobs run on other machines than snakemake itself; profiles of clusters set it to true"
         ),
     ] = False
     job_hours: Annotated[
