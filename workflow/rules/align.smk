@@ -83,7 +83,7 @@ rule check_alignment:
     input:
         source=texts.training_text(SOURCE),
         target=texts.training_text(TARGET),
-        alignment=settings.alignment.external or [],
+        alignment=given(settings.alignment.external or []),
     output:
         "results/align/external/aligned.gz",
     log:

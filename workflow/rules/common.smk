@@ -40,7 +40,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
 from rnnsmt.plan.derived import amount_kept, is_demo_corpus, parts_of_moses
-from rnnsmt.plan.corpora import language_warnings, missing_files
+from rnnsmt.plan.corpora import is_address, language_warnings, missing_files
 from rnnsmt.config.features import BY_NAME
 from rnnsmt.plan.systems import Systems, column_options, settings_options
 from rnnsmt.plan.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, Texts
@@ -51,15 +51,15 @@ from rnnsmt.stages import operations
 # The configuration of the run, or of a workflow that uses this one as a module, overrides config.yaml, and config.yaml the
 # defaults of the settings (`rnnsmt project settings`). Rules read settings; config has the same values, for the provenance.
 with open(workflow.source_path("../../config.yaml"), encoding="utf-8") as file:
-    given = yaml.safe_load(file)
+    configured = yaml.safe_load(file)
 own, deployed = REPOSITORY / "config.yaml", REPOSITORY / "config/config.yaml"
 if own.is_file() and deployed.is_file() and deployed.read_bytes() != own.read_bytes():
     raise WorkflowError(
         f"{deployed} differs from {own}, and only the latter is read: move your settings there, or use --configfile"
     )
-update_config(given, config)
+update_config(configured, config)
 try:
-    settings = checked_config(given)
+    settings = checked_config(configured)
     if mistakes := list(setting_mistakes(settings)):
         raise ConfigurationError(mistakes)
 except ConfigurationError as error:
@@ -88,7 +88,8 @@ HAS_TABLES = bool(systems.tuned or systems.networks)
 
 if workflow.is_main_process:
     warnings = list(language_warnings(list(texts.corpora.values()), settings.languages))
-    warnings += missing_files(list(texts.corpora.values()), settings.data_dir)
+    if not workflow.storage_settings.default_storage_provider:  # where the files would be
+        warnings += missing_files(list(texts.corpora.values()), settings.data_dir)
     if (systems.networks or systems.lstm_models) and not has_environments and not find_spec("torch"):
         warnings.append(
             f"{', '.join(systems.networks or systems.lstms)}: these networks require PyTorch, which is not installed for "
@@ -124,6 +125,13 @@ def in_order(values):
     return " ".join(map(str, values))
 
 
+def given(paths):
+    """Return files that the configuration names as inputs: addresses (s3://bucket/file) are files of a storage."""
+    if not isinstance(paths, str):
+        return [given(path) for path in paths]
+    return storage(paths) if is_address(paths) else paths
+
+
 def switch(name, on):
     """Return a command-line switch, or an empty string."""
     return f"--{name}" if on else ""
@@ -153,6 +161,12 @@ wildcard_constraints:
     ensemble=r"\d+",
     aligner=any_of(settings.alignment.aligners),
     kind="bitext|mono|raw|tokenized|truecased",
+
+
+# Number of shards of the table that are scored in parallel: --set-scatter rnn_score=16 on a cluster. It stands before the
+# rules, as it constrains wildcards: for the rules above, Snakemake would drop all constraints on files of an S3 storage.
+scattergather:
+    rnn_score=2,
 
 
 def of_every_run(kind):

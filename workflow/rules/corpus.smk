@@ -57,7 +57,7 @@ rule unpack:
 
 rule separate:
     input:
-        lambda w: texts.corpora[w.corpus].separated.paths,
+        lambda w: given(texts.corpora[w.corpus].separated.paths),
     output:
         source=f"results/corpus/separated/{{corpus}}.{SOURCE}.gz",
         target=f"results/corpus/separated/{{corpus}}.{TARGET}.gz",
@@ -81,8 +81,8 @@ rule separate:
 # High priority: errors in a text are reported before any long job starts.
 rule prepare_bitext:
     input:
-        source=lambda w: texts.corpora[w.corpus].source,
-        target=lambda w: texts.corpora[w.corpus].target,
+        source=lambda w: given(texts.corpora[w.corpus].source),
+        target=lambda w: given(texts.corpora[w.corpus].target),
     output:
         source=f"results/corpus/tokenized/{{corpus}}.{SOURCE}.gz",
         target=f"results/corpus/tokenized/{{corpus}}.{TARGET}.gz",
@@ -113,7 +113,7 @@ rule prepare_bitext:
 
 rule prepare_mono:
     input:
-        target=lambda w: texts.corpora[w.corpus].target,
+        target=lambda w: given(texts.corpora[w.corpus].target),
     output:
         target=f"results/corpus/tokenized/{{corpus}}.{TARGET}.gz",
         report="results/corpus/tokenized/{corpus}.report.json",
@@ -142,7 +142,7 @@ rule prepare_mono:
 # prepare_bitext checks the text of the target side.
 rule raw_reference:
     input:
-        target=lambda w: texts.corpora[w.corpus].reference or texts.corpora[w.corpus].target,
+        target=lambda w: given(texts.corpora[w.corpus].reference or texts.corpora[w.corpus].target),
     output:
         target=f"results/corpus/raw/{{corpus}}.{TARGET}.gz",
         report="results/corpus/raw/{corpus}.report.json",

@@ -194,9 +194,9 @@ rule provenance:
         ini=expand(f"{RUN}/moses.ini", system=systems.tuned, run=RUNS),
         models=systems.of_every_training("results/{name}/network{n}/model.safetensors") + systems.lstm_models,
         histories=systems.of_every_training("results/{name}/network{n}/history.json") + systems.lstm_histories,
-        corpora=texts.raw_files(),
+        corpora=given(texts.raw_files()),
         prepared=[f"results/corpus/tokenized/{name}.report.json" for name in texts.corpora],
-        alignment=settings.alignment.external or [],
+        alignment=given(settings.alignment.external or []),
         references=[
             path for name in SETS for path in (texts.set_text("tokenized", name, TARGET), texts.plain_reference(name))
         ],

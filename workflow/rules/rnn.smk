@@ -7,11 +7,6 @@ PAIR_FILES = [f"{PAIRS}/vocab.{side}.txt" for side in ("source", "target")] + [
 ]
 
 
-# Number of shards of the table that are scored in parallel: --set-scatter rnn_score=16 on a cluster.
-scattergather:
-    rnn_score=2,
-
-
 rule rnn_prepare:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",

@@ -8,7 +8,7 @@ rule describe_system:
         truecaser=[f"results/corpus/truecaser.{SOURCE}"] if settings.text.truecase else [],
         rnn=lambda w: systems.rnn_models(w.system),
         vocabularies=lambda w: PAIR_VOCABULARIES if systems.rnn_models(w.system) else [],
-        examples=texts.corpora[texts.dev[0]].source,
+        examples=given(texts.corpora[texts.dev[0]].source),
     output:
         expand(f"{RUN}/system.json", run=RUNS, allow_missing=True),
     log:
