@@ -74,7 +74,7 @@ def test_a_source_distribution_has_it_too(tmp_path):
     names = subprocess.run(["tar", "tf", str(archive)], capture_output=True, text=True, check=True).stdout.splitlines()
     inside = {name.partition("/")[2] for name in names}
     assert {"Snakefile", "config.yaml", "workflow/Snakefile", "workflow/rules/align.smk", "setup.py"} <= inside
-    assert {"profiles/default/config.yaml", "envs/base.post-deploy.sh", "src/rnnsmt/demo/texts/dev.en.bz2"} <= inside
+    assert {"profiles/default/config.yaml", "envs/rnnsmt.yaml", "src/rnnsmt/demo/texts/dev.en.bz2"} <= inside
 
 
 def test_a_plan_in_an_empty_directory(installed, plan, tmp_path):
@@ -108,12 +108,11 @@ def test_a_wheel_beside_a_checkout_has_its_version(installed, workflow, tmp_path
 
 
 def test_one_version():
-    """The package, its rules and the environments of the rules have the same version."""
+    """The package, its rules and their environment have the same version."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     rules = re.search(r'^VERSION = "(.*)"$', (ROOT / "workflow/rules/common.smk").read_text(), re.M)
-    scripts = [re.search(r"rnnsmt==(\S+)", path.read_text()) for path in (ROOT / "envs").glob("*.sh")]
-    assert len(scripts) == 2
-    assert {project["version"], rules[1], *(script[1] for script in scripts)} == {rnnsmt.__version__}
+    environment = re.search(r"rnnsmt\S*==(\S+)", (ROOT / "envs/rnnsmt.yaml").read_text())
+    assert {project["version"], rules[1], environment[1]} == {rnnsmt.__version__}
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text()).get("version") in (None, rnnsmt.__version__)
 
 

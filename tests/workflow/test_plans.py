@@ -16,7 +16,6 @@ import psutil
 import pytest
 import yaml
 
-from rnnsmt import __version__
 from rnnsmt.cli import command_parser
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 from tests.workflow import test_slurm
@@ -263,31 +262,32 @@ def test_a_printed_command_can_be_pasted(workflow):
     assert (workflow.directory / "results/demo/test.fr").stat().st_size > 100
 
 
-def test_environments_are_those_of_the_package():
-    """Dependencies in envs/*.yaml are those of pyproject.toml without Snakemake and its plugins."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = {
-        name: yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())["dependencies"] for name in ("base", "torch")
-    }
-    of_rules = [line for line in project["dependencies"] if not line.startswith("snakemake")]
-    extras = project["optional-dependencies"]
-    assert asked["base"][-1]["pip"] == of_rules + extras["check"] + extras["figures"]
-    assert asked["torch"][-1]["pip"] == of_rules + extras["check"] + extras["figures"] + extras["networks"]
-    assert asked["base"][:-1] == asked["torch"][:-1]
+def test_one_image_and_one_environment(workflow):
+    """All rules have one image, and one conda environment is that of Snakemake itself, without copies in the rules."""
+    assert not [rule for rule, block in RULES.items() if re.search(r"^ *(conda|container):", block, re.M)]
+    common = (ROOT / "workflow/rules/common.smk").read_text()
+    (environment,) = re.findall(r'^conda: "../../(.*)"$', common, re.M)
+    assert len(re.findall(r"^container: ", common, re.M)) == 1
+    packages = yaml.safe_load((ROOT / environment).read_text())["dependencies"][-1]["pip"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    ((name, of_rules),) = re.findall(r"^(\w+)\[(.*)\]==", packages[0])
+    assert len(packages) == 1 and name == "rnnsmt"
+    assert set(of_rules.split(",")) <= set(extras)
 
 
-@pytest.mark.parametrize("name", ["base", "torch"])
-def test_environments_have_the_package(tmp_path, name):
-    """The post-deploy script installs the package from the checkout in RNNSMT_CHECKOUT, or else by version."""
-    (tmp_path / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    (tmp_path / "python").chmod(0o755)
-    command = ["bash", str(ROOT / f"envs/{name}.post-deploy.sh")]
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    told = environment | {"RNNSMT_CHECKOUT": "/it's $(here)"}
-    done = subprocess.run(command, env=told, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["-m", "pip", "install", "--no-deps", "--editable", "/it's $(here)"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["-m", "pip", "install", "--no-deps", f"rnnsmt=={__version__}"]
+def test_the_image_has_no_entry_point_and_hashes():
+    """AWS Batch replaces only CMD; all packages but PyTorch's build for CPUs are installed with hashes."""
+    lines = [line for line in (ROOT / "Dockerfile").read_text().splitlines() if not line.startswith("#")]
+    assert not [line for line in lines if line.startswith("ENTRYPOINT")]
+    assert [line for line in lines if line.startswith("USER ")] == ["USER 1000:1000"]
+    installs = [line for line in lines if "pip install" in line]
+    unchecked = [line for line in installs if "--require-hashes" not in line and "--no-deps" not in line]
+    assert len(installs) >= 4 and not unchecked
+    versions = {}
+    for name in ("requirements-hashed.lock", "requirements-hashed-image.lock"):
+        versions[name] = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / name).read_text(), re.M))
+    both = set.intersection(*map(set, versions.values()))
+    assert both == {"python-dateutil"}, "the version that botocore requires"
 
 
 def test_the_commands_of_all_jobs_are_valid(workflow):

@@ -23,9 +23,17 @@ linting = not workflow.check_envvars
 if linting and find_spec("rnnsmt") is None:
     sys.path.append(str(REPOSITORY / "src"))
 
-# With --sdm conda, the command rnnsmt and the packages that this Python lacks are in the environments of the rules.
-has_environments = bool(getattr(workflow.deployment_settings, "deployment_method", ()))
-if find_spec("rnnsmt") is None or not (has_environments or linting) and shutil.which("rnnsmt") is None:
+
+# One environment for Snakemake and all jobs (--sdm conda), once the package is on an index; one image for all jobs (--sdm
+# apptainer): a file, or an address. In the image are the command rnnsmt and the packages that this Python lacks.
+conda: "../../envs/rnnsmt.yaml"
+
+
+container: os.environ.get("RNNSMT_IMAGE", f"rnnsmt-{VERSION}.sif")
+
+
+has_image = "apptainer" in map(str, getattr(workflow.deployment_settings, "deployment_method", ()))
+if find_spec("rnnsmt") is None or not (has_image or linting) and shutil.which("rnnsmt") is None:
     raise WorkflowError(
         f"the package rnnsmt is not installed for {sys.executable}, or its command is not on PATH: activate the "
         f"environment (source {Path(sys.executable).parent}/activate), or install it (pip install rnnsmt=={VERSION})"
@@ -90,13 +98,13 @@ if workflow.is_main_process:
     warnings = list(language_warnings(list(texts.corpora.values()), settings.languages))
     if not workflow.storage_settings.default_storage_provider:  # where the files would be
         warnings += missing_files(list(texts.corpora.values()), settings.data_dir)
-    if (systems.networks or systems.lstm_models) and not has_environments and not find_spec("torch"):
+    if (systems.networks or systems.lstm_models) and not has_image and not find_spec("torch"):
         warnings.append(
             f"{', '.join(systems.networks or systems.lstms)}: these networks require PyTorch, which is not installed for "
             f"{sys.executable}: pip install 'rnnsmt[networks]', or run the systems without networks: "
             "--config 'compare=[baseline]'"
         )
-    if settings.evaluation.figures and not has_environments and not all(map(find_spec, ("matplotlib", "sklearn"))):
+    if settings.evaluation.figures and not has_image and not all(map(find_spec, ("matplotlib", "sklearn"))):
         warnings.append(
             "figures require matplotlib and scikit-learn, which are not installed: pip install 'rnnsmt[figures]', or omit "
             "them: --config 'evaluation={figures: false}'"
@@ -108,8 +116,8 @@ SOURCE, TARGET = texts.source, texts.target
 SETS = texts.sets
 RUNS = systems.runs
 TRAININGS = systems.trainings
-BASE_ENV = "../../envs/base.yaml"
-TORCH_ENV = "../../envs/torch.yaml"
+BASE_ENV = "../../envs/rnnsmt.yaml"
+TORCH_ENV = BASE_ENV
 
 
 def version(package, stage):
