@@ -16,8 +16,6 @@ if "alignment" in MOSES_PARTS:
             program="results/logs/align/moses.{aligner}.{heuristic}.programs.log",
         wildcard_constraints:
             heuristic=HEURISTICS,
-        conda:
-            BASE_ENV
         threads: LONG_THREADS
         resources:
             mem_mb=megabytes(2000, 300),
@@ -43,8 +41,6 @@ else:
             "results/logs/align/{aligner}.{direction}.log",
         wildcard_constraints:
             direction="forward|reverse",
-        conda:
-            BASE_ENV
         threads: LONG_THREADS
         resources:
             mem_mb=megabytes(430, 25),
@@ -67,8 +63,6 @@ else:
             "results/logs/align/symmetrize.{aligner}.{heuristic}.log",
         wildcard_constraints:
             heuristic=HEURISTICS,
-        conda:
-            BASE_ENV
         resources:
             mem_mb=megabytes(450),
             runtime=minutes(15, 0.05),
@@ -88,8 +82,6 @@ rule check_alignment:
         "results/align/external/aligned.gz",
     log:
         "results/logs/align/check.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(350),
         runtime=minutes(15, 0.05),

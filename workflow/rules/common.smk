@@ -116,8 +116,6 @@ SOURCE, TARGET = texts.source, texts.target
 SETS = texts.sets
 RUNS = systems.runs
 TRAININGS = systems.trainings
-BASE_ENV = "../../envs/rnnsmt.yaml"
-TORCH_ENV = BASE_ENV
 
 
 def version(package, stage):

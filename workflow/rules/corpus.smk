@@ -18,8 +18,6 @@ rule fetch:
     wildcard_constraints:
         key="[^/]+",
         file="[^/]+",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(100),
         runtime=minutes(720),
@@ -43,8 +41,6 @@ rule unpack:
     wildcard_constraints:
         key="[^/]+",
         file="[^/]+",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(100),
         runtime=minutes(15, 0.05),
@@ -64,8 +60,6 @@ rule separate:
     log:
         "results/logs/corpus/separate.{corpus}.log",
     priority: 10
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(150),
         runtime=minutes(15, 0.05),
@@ -92,8 +86,6 @@ rule prepare_bitext:
     wildcard_constraints:
         corpus=any_of(name for name in texts.corpora if name not in texts.mono),
     priority: 10
-    conda:
-        BASE_ENV
     threads: STAGE_THREADS
     resources:
         mem_mb=megabytes(300),
@@ -122,8 +114,6 @@ rule prepare_mono:
     wildcard_constraints:
         corpus=any_of(texts.mono),
     priority: 10
-    conda:
-        BASE_ENV
     threads: STAGE_THREADS
     resources:
         mem_mb=megabytes(300),
@@ -148,8 +138,6 @@ rule raw_reference:
         report="results/corpus/raw/{corpus}.report.json",
     log:
         "results/logs/corpus/raw_reference.{corpus}.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(200),
         runtime=minutes(30),
@@ -173,8 +161,6 @@ rule overlap:
     log:
         "results/logs/corpus/overlap.log",
     priority: 10
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(150),
         runtime=minutes(15, 0.02),
@@ -196,8 +182,6 @@ rule train_truecaser:
         "results/corpus/truecaser.{lang}",
     log:
         "results/logs/corpus/train_truecaser.{lang}.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(150, 2),
         runtime=minutes(10, 0.02),
@@ -215,8 +199,6 @@ rule truecase:
         "results/corpus/truecased/{corpus}.{lang}.gz",
     log:
         "results/logs/corpus/truecase.{corpus}.{lang}.log",
-    conda:
-        BASE_ENV
     threads: STAGE_THREADS
     resources:
         mem_mb=megabytes(300),
@@ -237,8 +219,6 @@ rule join_dev:
         "results/logs/corpus/join_dev.{kind}.{lang}.log",
     wildcard_constraints:
         kind="raw|tokenized|truecased",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(100),
         runtime=minutes(10),

@@ -14,8 +14,6 @@ rule cslm_prepare:
         CSLM_TEXT_FILES,
     log:
         "results/logs/cslm/prepare.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(150),
         runtime=minutes(15, 0.05),
@@ -39,8 +37,6 @@ rule cslm_train:
     log:
         "results/logs/cslm/train.{network}.log",
     priority: 5
-    conda:
-        TORCH_ENV
     threads: TRAINING_THREADS
     resources:
         **ON_DEVICE,
@@ -70,8 +66,6 @@ rule cslm_perplexity:
         "results/cslm/network{network}/perplexity.json",
     log:
         "results/logs/cslm/perplexity.{network}.log",
-    conda:
-        TORCH_ENV
     resources:
         **ON_DEVICE,
         mem_mb=megabytes(600 + CUDA_MB, 10),
@@ -94,8 +88,6 @@ rule cslm_rescore:
         "results/logs/cslm/rescore.{system}.log",
     wildcard_constraints:
         system=any_of(systems.phrase_based),
-    conda:
-        TORCH_ENV
     threads: SEARCH_THREADS
     resources:
         **ON_DEVICE,

@@ -25,8 +25,6 @@ if "decoding" in MOSES_PARTS:
             program="results/logs/evaluation/moses.{system}.programs.log",
         wildcard_constraints:
             system=any_of(systems.phrase_based),
-        conda:
-            BASE_ENV
         threads: SEARCH_THREADS
         resources:
             mem_mb=megabytes(1500, 60),
@@ -61,8 +59,6 @@ else:
             "results/logs/evaluation/decode.{system}.log",
         wildcard_constraints:
             system=any_of(systems.phrase_based),
-        conda:
-            search_env
         threads: SEARCH_THREADS
         resources:
             **SEARCH_ON_DEVICE,
@@ -86,8 +82,6 @@ rule detokenize_reference:
         f"results/corpus/detokenized/{{set}}.{TARGET}.gz",
     log:
         "results/logs/evaluation/detokenize_reference.{set}.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(200),
         runtime=minutes(30),
@@ -110,8 +104,6 @@ rule score:
         scores=of_every_run("bleu.json"),
     log:
         "results/logs/evaluation/score.{system}.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(350),
         runtime=minutes(30),
@@ -144,8 +136,6 @@ rule table1:
         ),
     log:
         "results/logs/report/table1.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(450),
         runtime=minutes(120),
@@ -208,8 +198,6 @@ rule provenance:
         ),
     log:
         "results/logs/report/provenance.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(250),
         runtime=minutes(60),

@@ -16,8 +16,6 @@ if "training" in MOSES_PARTS:
         log:
             "results/logs/phrases/moses.log",
             program="results/logs/phrases/moses.programs.log",
-        conda:
-            BASE_ENV
         threads: LONG_THREADS
         resources:
             mem_mb=megabytes(3000, 10),
@@ -46,8 +44,6 @@ else:
             f2e="results/model/lex.f2e",
         log:
             "results/logs/phrases/lexical.log",
-        conda:
-            BASE_ENV
         resources:
             mem_mb=megabytes(300, 2),
             runtime=minutes(15, 0.05),
@@ -66,8 +62,6 @@ else:
             "results/phrases/extract.parquet",
         log:
             "results/logs/phrases/extract.log",
-        conda:
-            BASE_ENV
         threads: STAGE_THREADS
         resources:
             mem_mb=megabytes(450, 150, most=16000),
@@ -89,8 +83,6 @@ else:
             f"results/model/{PHRASE_TABLE}",
         log:
             "results/logs/phrases/score.log",
-        conda:
-            BASE_ENV
         threads: STAGE_THREADS
         resources:
             mem_mb=megabytes(450, 15, most=16000),
@@ -110,8 +102,6 @@ else:
             f"results/model/{REORDERING_TABLE}",
         log:
             "results/logs/phrases/reordering.log",
-        conda:
-            BASE_ENV
         threads: STAGE_THREADS
         resources:
             mem_mb=megabytes(400, 15, most=16000),

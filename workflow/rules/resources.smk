@@ -145,11 +145,6 @@ def part_threads(wildcards):
     return 4 if CLUSTER else max(1, CORES // parts_of(wildcards))
 
 
-def search_env(wildcards):
-    """Return the conda environment of the decoder, with PyTorch if it queries a network."""
-    return TORCH_ENV if systems.networks_in_search(wildcards.system) else BASE_ENV
-
-
 def of_search(amount):
     """Return a resource of the decoder for its GPU: on a cluster, if it queries a network. Jobs of a machine share it."""
     return lambda wildcards: amount if systems.networks_in_search(wildcards.system) else None

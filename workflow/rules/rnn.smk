@@ -17,8 +17,6 @@ rule rnn_prepare:
         PAIR_FILES,
     log:
         "results/logs/rnn/prepare.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(400, 0.5),
         runtime=minutes(15, 0.02),
@@ -45,8 +43,6 @@ rule rnn_train:
     log:
         "results/logs/rnn/train.{network}.log",
     priority: 5
-    conda:
-        TORCH_ENV
     threads: TRAINING_THREADS
     resources:
         **ON_DEVICE,
@@ -77,8 +73,6 @@ rule shortlist:
         "results/rnn/shortlist.npy",
     log:
         "results/logs/rnn/shortlist.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(300),
         runtime=minutes(30),
@@ -98,8 +92,6 @@ rule rnn_score:
         "results/rnn/network{network}/scores/{scatteritem}.npy",
     log:
         "results/logs/rnn/score.{network}.{scatteritem}.log",
-    conda:
-        TORCH_ENV
     threads: part_threads
     resources:
         **ON_DEVICE,

@@ -17,8 +17,6 @@ rule seq2seq_prepare:
         SENTENCE_FILES,
     log:
         "results/logs/seq2seq/prepare.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(150, 3),
         runtime=minutes(15, 0.1),
@@ -43,8 +41,6 @@ rule seq2seq_train:
     log:
         "results/logs/seq2seq/train.{lstm}.{network}.log",
     priority: 5
-    conda:
-        TORCH_ENV
     threads: TRAINING_THREADS
     resources:
         **ON_DEVICE,
@@ -77,8 +73,6 @@ rule seq2seq_translate:
         "results/logs/seq2seq/translate.{system}.log",
     wildcard_constraints:
         system=any_of(systems.lstms_alone),
-    conda:
-        TORCH_ENV
     threads: SEARCH_THREADS
     resources:
         **ON_DEVICE,
@@ -108,8 +102,6 @@ rule nbest_lists:
         "results/logs/seq2seq/nbest.{system}.log",
     wildcard_constraints:
         system=any_of(systems.phrase_based),
-    conda:
-        search_env
     threads: SEARCH_THREADS
     resources:
         **SEARCH_ON_DEVICE,
@@ -138,8 +130,6 @@ rule seq2seq_rescore:
         "results/logs/seq2seq/rescore.{system}.{lstm}.{ensemble}.log",
     wildcard_constraints:
         system=any_of(systems.phrase_based),
-    conda:
-        TORCH_ENV
     threads: SEARCH_THREADS
     resources:
         **ON_DEVICE,
@@ -164,8 +154,6 @@ rule even_weights:
         "results/logs/seq2seq/weights.{system}.log",
     wildcard_constraints:
         system=any_of(name for name in systems.rescored if name not in systems.tuned_on_lists),
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(100),
         runtime=minutes(10),
@@ -199,8 +187,6 @@ rule tune_lists:
         "results/logs/seq2seq/tune.{system}.{run}.log",
     wildcard_constraints:
         system=any_of(systems.tuned_on_lists),
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(400, 25),
         runtime=minutes(120, 5),
@@ -226,8 +212,6 @@ rule rerank:
         "results/logs/seq2seq/rerank.{system}.log",
     wildcard_constraints:
         system=any_of(systems.rescored),
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(300, 9 / len(RUNS)),
         runtime=minutes(60, 1),

@@ -15,8 +15,6 @@ rule describe_system:
         "results/logs/translation/describe.{system}.log",
     wildcard_constraints:
         system=any_of(systems.phrase_based),
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(250),
         runtime=minutes(10),

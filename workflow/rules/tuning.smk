@@ -18,8 +18,6 @@ if "tuning" in MOSES_PARTS:
             program="results/logs/tuning/moses.{system}.programs.log",
         wildcard_constraints:
             system=any_of(systems.phrase_based),
-        conda:
-            BASE_ENV
         threads: TUNING_THREADS
         resources:
             mem_mb=megabytes(1500, 60),
@@ -58,8 +56,6 @@ else:
             "results/logs/tuning/mert.{system}.log",
         wildcard_constraints:
             system=any_of(systems.phrase_based),
-        conda:
-            search_env
         threads: TUNING_THREADS
         resources:
             **SEARCH_ON_DEVICE,
