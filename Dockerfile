@@ -30,12 +30,13 @@ RUN python3 -m venv /opt/rnnsmt && \
       *) echo "DEVICE is cpu or cuda, not $DEVICE" >&2; exit 1 ;; \
     esac
 COPY --from=wheel /wheel /wheel
-# A small run compiles the kernels. They are used on processors like that of the build, also if the root is read-only;
-# on others, they are compiled again, in a cache below the home directory.
+# A small run with all networks of the search compiles the kernels. They are used on processors like that of the build, also
+# if the root is read-only; on others, they are compiled again, in a cache below the home directory.
 RUN pip install --no-cache-dir --no-deps /wheel/*.whl && \
     mkdir -p "$HOME" "$NUMBA_CACHE_DIR" /demo && cd /demo && \
     rnnsmt init . --demo && \
-    rnnsmt run --cores all --config 'demo={scale: 0.05}' 'tuning={runs: 1, iterations: 1}' && \
+    rnnsmt run --cores all --config 'demo={scale: 0.03}' 'tuning={runs: 1, iterations: 1}' 'search={pop_limit: 20}' \
+      'compare=[baseline, cslm_rnn_nnjm]' && \
     cd / && rm -rf /demo /install "$HOME" && mkdir -p "$HOME" /workdir && \
     chmod -R a+rX /opt/rnnsmt && chmod 1777 "$HOME" /workdir
 USER 1000:1000

@@ -60,7 +60,8 @@ def test_the_sources_contain_everything_that_is_compiled_into_a_kernel() -> None
 def test_an_edit_of_a_called_kernel_reaches_its_callers(tmp_path: Path) -> None:
     """The callers of another file are loaded from the cache, and recompiled after the edit."""
     (tmp_path / "rnnsmt").mkdir()
-    shutil.copy(PACKAGE / "__init__.py", tmp_path / "rnnsmt")
+    for name in ("__init__.py", "stages.py"):
+        shutil.copy(PACKAGE / name, tmp_path / "rnnsmt")
     shutil.copytree(PACKAGE / "base", tmp_path / "rnnsmt/base", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "rnnsmt/caller.py").write_text(
         "from rnnsmt.base.kernels.decorator import kernel\nfrom rnnsmt.base.kernels.numbers import scramble\n"
@@ -71,9 +72,9 @@ def test_an_edit_of_a_called_kernel_reaches_its_callers(tmp_path: Path) -> None:
         "print(twice(np.uint64(0)), sum(twice.stats.cache_hits.values()))"
     )
 
-    def run(**variables: str) -> list[str]:
+    def run(first: str = "", **variables: str) -> list[str]:
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), **variables}
-        command = [sys.executable, "-c", code]
+        command = [sys.executable, "-c", first + code]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
 
     cache = tmp_path / "cache"
@@ -84,6 +85,11 @@ def test_an_edit_of_a_called_kernel_reaches_its_callers(tmp_path: Path) -> None:
     numbers.write_text(numbers.read_text().replace("return value ^ (value >> np.uint64(31))", "return value + 21"))
     assert run(NUMBA_CACHE_DIR=str(cache)) == ["42", "0"]
     assert len(list(cache.iterdir())) == 2
+    for directory in cache.glob("*/*"):  # an image with a read-only root, without these kernels
+        shutil.rmtree(directory)
+    refuse = "import tempfile\ndef refuse(**_): raise PermissionError\ntempfile.TemporaryFile = refuse\n"
+    assert run(refuse, NUMBA_CACHE_DIR=str(cache)) == ["42", "0"]
+    assert not list(cache.glob("*/*/*.nbc"))
     assert run(NUMBA_CACHE_DIR="") == ["42", "0"]
     assert len(list((tmp_path / "rnnsmt/__pycache__").glob("kernels-*"))) == 1
 
