@@ -13,8 +13,9 @@ FROM ${BASE}
 ARG DEVICE=cpu
 # PyTorch's build for CPUs is on an index of its own, whose hashes pip compares with those that this index states.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
-# Snakemake loads GitPython, and the image has no git. The home directory is that of any user id.
+# Snakemake loads GitPython, and the image has no git. Home directory and name are those of any user id.
 ENV PATH=/opt/rnnsmt/bin:/usr/local/bin:/usr/bin:/bin \
+    LOGNAME=rnnsmt \
     HOME=/home/rnnsmt \
     NUMBA_CACHE_DIR=/opt/rnnsmt/kernels \
     GIT_PYTHON_REFRESH=quiet
