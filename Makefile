@@ -13,6 +13,9 @@
 # make screenshots      take screenshots of the report and the translation page of a finished run with Chromium: RUN=.
 # make wheel            build source distribution and wheel in dist/
 # make test-wheel       install the wheel in an empty environment, run a reduced demo
+# make image            build the container image localhost/rnnsmt from the packages of Debian and PyPI, as root; Debian: apt install
+#                       debootstrap buildah; DEVICE=cuda: PyTorch with CUDA (never built); BASE=IMAGE: another base, without debootstrap
+# make test-image       run a reduced demo in the image, as another user and without a network
 # make models           pack systems of a finished run with model cards: RUN=., SYSTEMS="cslm_rnn baseline", LICENCE=MIT
 # make sbom             write the contents of .venv to build/sbom/ (CycloneDX, licences)
 # make locks            update the lock files with hashes
@@ -35,7 +38,7 @@ UV_COMPILE = $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal -
 
 .DELETE_ON_ERROR:
 
-.PHONY: setup table multi30k test test-all test-slurm test-notebooks bench check docs wheel test-wheel sbom locks screenshots models format clean
+.PHONY: setup table multi30k test test-all test-slurm test-notebooks bench check docs wheel test-wheel image test-image sbom locks screenshots models format clean
 
 table: $(VENV)/ready
 	snakemake --cores $(CORES) $(shell test -t 2 && echo --logger rich)
@@ -127,17 +130,42 @@ test-wheel:
 	cd build/empty && PATH="$(CURDIR)/build/empty/venv/bin:$$PATH" && rnnsmt init demo --demo && cd demo && \
 	  rnnsmt run --cores $(CORES) --config 'demo={scale: 0.15}' 'tuning={runs: 1}' 'compare=[baseline, rnn]' && test -s results/table1.md
 
+# Without user namespaces, as in many containers, only the isolation by chroot works.
+BUILDAH ?= buildah --storage-driver vfs
+ISOLATION ?= chroot
+DEBIAN ?= http://deb.debian.org/debian
+
+build/image/base:
+	mkdir -p build/image
+	debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates,curl bookworm build/image/base.part $(DEBIAN)
+	container=$$($(BUILDAH) from scratch) && $(BUILDAH) add --quiet $$container build/image/base.part / && \
+	  $(BUILDAH) commit --quiet --rm $$container localhost/rnnsmt-base
+	mv build/image/base.part $@
+
+image: $(if $(BASE),,build/image/base)
+	$(BUILDAH) build --isolation $(ISOLATION) --build-arg BASE=$(or $(BASE),localhost/rnnsmt-base) \
+	  --build-arg DEVICE=$(or $(DEVICE),cpu) $(BUILD_OPTIONS) --tag localhost/rnnsmt .
+
+test-image:
+	container=$$($(BUILDAH) from localhost/rnnsmt) && \
+	  unshare --net $(BUILDAH) run --isolation $(ISOLATION) --user 1234:1234 $$container -- sh -ec "rnnsmt init demo --demo; cd demo; \
+	  rnnsmt run --cores $(CORES) --config 'demo={scale: 0.15}' 'tuning={runs: 1}' 'compare=[baseline, rnn]'; test -s results/table1.md" && \
+	  $(BUILDAH) rm $$container
+
 sbom: $(VENV)/ready $(TOOLS)/ready
 	mkdir -p build/sbom
 	$(TOOLS)/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file build/sbom/rnnsmt.cdx.json $(BIN)/python
 	$(TOOLS)/bin/pip-licenses --python $(BIN)/python --from mixed --format markdown --order license --output-file build/sbom/licences.md
 
-# The second file contains only PyTorch, on Linux with the CUDA libraries, because its CPU build is on another package index.
+# The second file contains only PyTorch, on Linux with the CUDA libraries, because its CPU build is on another package index;
+# the third one what the image has in addition, with the version of python-dateutil that botocore requires.
 locks: $(TOOLS)/ready
 	mkdir -p build
 	grep -v '^torch==' requirements.lock > build/requirements.in
 	grep '^torch==' requirements.lock > build/requirements-torch.in
 	$(UV_COMPILE) --output-file requirements-hashed.lock build/requirements.in
+	grep -v '^python-dateutil==' requirements.lock > build/requirements-image.constraints
+	echo 'snakemake-storage-plugin-s3>=0.3.6' | $(UV_COMPILE) --constraint build/requirements-image.constraints $(shell sed -n 's/^\([A-Za-z].*\)==.*/\1/p' requirements.lock | grep -v '^python-dateutil$$' | sed 's/^/--no-emit-package /') --output-file requirements-hashed-image.lock -
 	$(UV_COMPILE) --constraint requirements.lock $(shell sed -n 's/^\([A-Za-z].*\)==.*/\1/p' requirements.lock | grep -v '^torch$$' | sed 's/^/--no-emit-package /') --output-file requirements-hashed-torch.lock build/requirements-torch.in
 
 format: $(VENV)/ready-dev

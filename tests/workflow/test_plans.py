@@ -16,11 +16,10 @@ import psutil
 import pytest
 import yaml
 
-from rnnsmt import __version__
 from rnnsmt.cli import command_parser
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 from tests.workflow import test_slurm
-from tests.workflow.conftest import ROOT, Workflow
+from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
 
 BASELINE = {"align_words": 4, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
 RNN = {"rnn_prepare": 1, "rnn_train": 1, "score_column": 2, "augment": 1, "augmented_ini": 1}
@@ -140,13 +139,14 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
     assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
 
 
-def test_threads_on_a_cluster():
-    """A cluster profile sets the threads of every rule that otherwise shares the cores of a machine."""
-    profile = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())
-    said = {line.split("=")[0] for line in profile["set-threads"]}
-    assert said <= set(RULES)
-    shared = {rule for rule, block in RULES.items() if re.search(r"\bthreads: .*[a-z]", block, re.I)}
-    assert {"mert", "decode", "rnn_train"} < shared <= said
+def test_threads_on_a_cluster(workflow):
+    """On a cluster, the threads do not depend on the machine that submits the jobs; --max-threads limits them."""
+    few = {"prepare_bitext": 8, "extract": 8, "augment": 8, "rnn_train": 4, "score_column": 4, "decode": 8, "score": 1}
+    for limit, expected in (([], few | {"align_words": 16, "mert": 16}), (["--max-threads", "2"], {"mert": 2})):
+        plan = workflow.call("--dry-run", "--cores", "99", "--config", "cluster=true", *limit).stdout
+        jobs = {job.split(":")[0]: job for job in plan.split("\nrule ")[1:]}
+        threads = {rule: re.search(r"^ *threads: (\d+)$", job, re.M) for rule, job in jobs.items()}
+        assert {rule: int(threads[rule][1]) if threads[rule] else 1 for rule in expected} == expected
 
 
 def test_every_rule_asks_for_memory_and_time():
@@ -262,31 +262,32 @@ def test_a_printed_command_can_be_pasted(workflow):
     assert (workflow.directory / "results/demo/test.fr").stat().st_size > 100
 
 
-def test_environments_are_those_of_the_package():
-    """Dependencies in envs/*.yaml are those of pyproject.toml without Snakemake and its plugins."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = {
-        name: yaml.safe_load((ROOT / f"envs/{name}.yaml").read_text())["dependencies"] for name in ("base", "torch")
-    }
-    of_rules = [line for line in project["dependencies"] if not line.startswith("snakemake")]
-    extras = project["optional-dependencies"]
-    assert asked["base"][-1]["pip"] == of_rules + extras["check"] + extras["figures"]
-    assert asked["torch"][-1]["pip"] == of_rules + extras["check"] + extras["figures"] + extras["networks"]
-    assert asked["base"][:-1] == asked["torch"][:-1]
+def test_one_image_and_one_environment(workflow):
+    """All rules have one image, and one conda environment is that of Snakemake itself, without copies in the rules."""
+    assert not [rule for rule, block in RULES.items() if re.search(r"^ *(conda|container):", block, re.M)]
+    common = (ROOT / "workflow/rules/common.smk").read_text()
+    (environment,) = re.findall(r'^conda: "../../(.*)"$', common, re.M)
+    assert len(re.findall(r"^container: ", common, re.M)) == 1
+    packages = yaml.safe_load((ROOT / environment).read_text())["dependencies"][-1]["pip"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    ((name, of_rules),) = re.findall(r"^(\w+)\[(.*)\]==", packages[0])
+    assert len(packages) == 1 and name == "rnnsmt"
+    assert set(of_rules.split(",")) <= set(extras)
 
 
-@pytest.mark.parametrize("name", ["base", "torch"])
-def test_environments_have_the_package(tmp_path, name):
-    """The post-deploy script installs the package from the checkout in RNNSMT_CHECKOUT, or else by version."""
-    (tmp_path / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    (tmp_path / "python").chmod(0o755)
-    command = ["bash", str(ROOT / f"envs/{name}.post-deploy.sh")]
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    told = environment | {"RNNSMT_CHECKOUT": "/it's $(here)"}
-    done = subprocess.run(command, env=told, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["-m", "pip", "install", "--no-deps", "--editable", "/it's $(here)"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["-m", "pip", "install", "--no-deps", f"rnnsmt=={__version__}"]
+def test_the_image_has_no_entry_point_and_hashes():
+    """AWS Batch replaces only CMD; all packages but PyTorch's build for CPUs are installed with hashes."""
+    lines = [line for line in (ROOT / "Dockerfile").read_text().splitlines() if not line.startswith("#")]
+    assert not [line for line in lines if line.startswith("ENTRYPOINT")]
+    assert [line for line in lines if line.startswith("USER ")] == ["USER 1000:1000"]
+    installs = [line for line in lines if "pip install" in line]
+    unchecked = [line for line in installs if "--require-hashes" not in line and "--no-deps" not in line]
+    assert len(installs) >= 4 and not unchecked
+    versions = {}
+    for name in ("requirements-hashed.lock", "requirements-hashed-image.lock"):
+        versions[name] = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / name).read_text(), re.M))
+    both = set.intersection(*map(set, versions.values()))
+    assert both == {"python-dateutil"}, "the version that botocore requires"
 
 
 def test_the_commands_of_all_jobs_are_valid(workflow):
@@ -844,6 +845,42 @@ def test_checks_of_a_corpus(recorded, tmp_path):
 def test_lint_is_clean(workflow):
     done = workflow.call("--lint")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+BARE = """
+import sys
+from pathlib import Path
+
+sys.path[:] = [path for path in sys.path if not Path(path, "rnnsmt").is_dir()]
+sys.modules |= dict.fromkeys(["numba", "torch", "duckdb", "sacrebleu"])
+from snakemake.cli import main
+
+main(["--lint"])
+"""
+"""Lint without the package and its dependencies, as the workflow catalogue does."""
+
+
+def test_a_checkout_can_be_linted_without_the_package(tmp_path):
+    copy_of_checkout(tmp_path)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
+        "PATH": "/usr/bin:/bin"
+    }
+    command = [sys.executable, "-c", BARE]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "in a good condition" in done.stdout + done.stderr
+
+
+def test_one_configuration_in_a_checkout(tmp_path):
+    """config/config.yaml, the place of deployed copies, is not a second configuration that is silently ignored."""
+    assert (ROOT / "config/config.yaml").resolve() == ROOT / "config.yaml"
+    workflow = Workflow(tmp_path, copy_of_checkout(tmp_path))
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/config.yaml").write_text("compare: [baseline]\n")
+    done = workflow.call("--dry-run")
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert f"{tmp_path}/config/config.yaml" in said and f"{tmp_path}/config.yaml" in said
 
 
 def test_snakefmt_is_clean():

@@ -80,6 +80,7 @@ class OnSlurm(Workflow):
     def command(self, *options: str) -> list[str]:
         # This Slurm has no accounting, which the executor asks otherwise.
         profile = ("--workflow-profile", str(ROOT / "profiles/slurm"), "--slurm-status-command", "squeue")
+        profile += ("--max-threads", "8")  # those of the node
         return super().command(*profile, *POLL, *options)
 
 

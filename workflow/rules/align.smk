@@ -16,9 +16,7 @@ if "alignment" in MOSES_PARTS:
             program="results/logs/align/moses.{aligner}.{heuristic}.programs.log",
         wildcard_constraints:
             heuristic=HEURISTICS,
-        conda:
-            BASE_ENV
-        threads: HALF
+        threads: LONG_THREADS
         resources:
             mem_mb=megabytes(2000, 300),
             runtime=minutes(60, 10),
@@ -43,12 +41,10 @@ else:
             "results/logs/align/{aligner}.{direction}.log",
         wildcard_constraints:
             direction="forward|reverse",
-        conda:
-            BASE_ENV
-        threads: 1 if is_demo_corpus(settings) else HALF
+        threads: LONG_THREADS
         resources:
             mem_mb=megabytes(430, 25),
-            runtime=LONG,
+            runtime=longest,
         params:
             version=lambda w: version("align", "words", registries.ALIGNERS.package(w.aligner)),
             directory=subpath(output[0], parent=True),
@@ -67,8 +63,6 @@ else:
             "results/logs/align/symmetrize.{aligner}.{heuristic}.log",
         wildcard_constraints:
             heuristic=HEURISTICS,
-        conda:
-            BASE_ENV
         resources:
             mem_mb=megabytes(450),
             runtime=minutes(15, 0.05),
@@ -83,13 +77,11 @@ rule check_alignment:
     input:
         source=texts.training_text(SOURCE),
         target=texts.training_text(TARGET),
-        alignment=settings.alignment.external or [],
+        alignment=given(settings.alignment.external or []),
     output:
         "results/align/external/aligned.gz",
     log:
         "results/logs/align/check.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(350),
         runtime=minutes(15, 0.05),

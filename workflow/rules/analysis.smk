@@ -9,7 +9,7 @@ PICTURES += ["mert"] * bool(systems.compared) + ["scores-rnn"] * HAS_RNN
 PICTURES += [f"bleu-curves-{name}" for name in texts.test if systems.lstms]
 PICTURES += ["sentence-vectors"] if systems.lstms and settings.seq2seq.sentences else []
 MAPS = ["words", "phrases"] if HAS_RNN else []
-if not HAS_FIGURES:
+if not settings.evaluation.figures:
     PICTURES, MAPS = [], []
 EXAMPLES = ["results/analysis/phrase-examples.json"] if HAS_RNN else []
 COMPARISONS = [
@@ -40,8 +40,6 @@ rule learning_curve:
         "results/logs/analysis/learning-{name}.log",
     wildcard_constraints:
         name=any_of(NETWORK_TITLES),
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(250),
         runtime=minutes(10),
@@ -65,8 +63,6 @@ rule tuning_curves:
         "results/figures/mert.svg",
     log:
         "results/logs/analysis/mert.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(250),
         runtime=minutes(10),
@@ -98,8 +94,6 @@ rule bleu_curves:
         json="results/analysis/bleu-curves-{set}.json",
     log:
         "results/logs/analysis/bleu-curves.{set}.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(400),
         runtime=minutes(60, 0.1),
@@ -131,8 +125,6 @@ rule sentence_vectors:
         json="results/analysis/sentence-vectors.json",
     log:
         "results/logs/analysis/sentence-vectors.log",
-    conda:
-        TORCH_ENV
     resources:
         mem_mb=megabytes(3000),
         runtime=minutes(10),
@@ -158,8 +150,6 @@ rule score_scatter:
         "results/figures/scores-rnn.svg",
     log:
         "results/logs/analysis/scores.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(350),
         runtime=minutes(10, 0.02),
@@ -190,13 +180,10 @@ rule compare_systems:
         "results/logs/analysis/{system}.vs.{other}.{set}.log",
     wildcard_constraints:
         other=any_of(settings.systems),
-    conda:
-        search_env
     resources:
+        **SEARCH_ON_DEVICE,
         mem_mb=search_megabytes(430, 10, neural=(300, 3000)),
         runtime=minutes(60),
-        gpu=search_gpu,
-        device=DEVICE,
     params:
         version=version("evaluation", "compare"),
         names=lambda w: [label(w.other), label(w.system)],
@@ -226,8 +213,6 @@ rule phrase_examples:
         md="results/analysis/phrase-examples.md",
     log:
         "results/logs/analysis/phrase-examples.log",
-    conda:
-        TORCH_ENV
     resources:
         mem_mb=megabytes(600, 2),
         runtime=minutes(30, 0.05),
@@ -267,8 +252,6 @@ rule embeddings:
         "results/logs/analysis/{of}.log",
     wildcard_constraints:
         of="words|phrases",
-    conda:
-        TORCH_ENV
     resources:
         mem_mb=megabytes(750, 2),
         runtime=minutes(60),
@@ -301,8 +284,6 @@ rule report_page:
         ),
     log:
         "results/logs/report/page.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(300, 5),
         runtime=minutes(10),

@@ -16,9 +16,25 @@ from snakemake.utils import update_config
 # Version of the package that these rules require.
 VERSION = "1.0.0"
 
-# With --sdm conda, the command rnnsmt and the packages that this Python lacks are in the environments of the rules.
-has_environments = bool(getattr(workflow.deployment_settings, "deployment_method", ()))
-if find_spec("rnnsmt") is None or not has_environments and shutil.which("rnnsmt") is None:
+# The repository of this workflow, if it is a directory.
+REPOSITORY = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
+
+# A checkout can be linted without the package: what is imported here requires only what Snakemake requires.
+linting = not workflow.check_envvars
+if linting and find_spec("rnnsmt") is None:
+    sys.path.append(str(REPOSITORY / "src"))
+
+
+# One environment for Snakemake and all jobs (--sdm conda), once the package is on an index; one image for all jobs (--sdm
+# apptainer): a file, or an address. In the image are the command rnnsmt and the packages that this Python lacks.
+conda: "../../envs/rnnsmt.yaml"
+
+
+container: os.environ.get("RNNSMT_IMAGE", f"rnnsmt-{VERSION}.sif")
+
+
+has_image = "apptainer" in map(str, getattr(workflow.deployment_settings, "deployment_method", ()))
+if find_spec("rnnsmt") is None or not (has_image or linting) and shutil.which("rnnsmt") is None:
     raise WorkflowError(
         f"the package rnnsmt is not installed for {sys.executable}, or its command is not on PATH: activate the "
         f"environment (source {Path(sys.executable).parent}/activate), or install it (pip install rnnsmt=={VERSION})"
@@ -34,7 +50,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.moses.installation import Installation, check_path, needs_of
 from rnnsmt.plan import paths
 from rnnsmt.plan.derived import amount_kept, is_demo_corpus, parts_of_moses
-from rnnsmt.plan.corpora import language_warnings, missing_files
+from rnnsmt.plan.corpora import is_address, language_warnings, missing_files
 from rnnsmt.plan.systems import COLUMN, Systems, column_options, settings_options
 from rnnsmt.plan.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, VOCABULARIES, Texts
 from rnnsmt.plan.validation import ConfigurationError, checked_config, plain_config
@@ -45,10 +61,15 @@ from rnnsmt.stages import operations
 # The configuration of the run, or of a workflow that uses this one as a module, overrides config.yaml, and config.yaml the
 # defaults of the settings (`rnnsmt project settings`). Rules read settings; config has the same values, for the provenance.
 with open(workflow.source_path("../../config.yaml"), encoding="utf-8") as file:
-    given = yaml.safe_load(file)
-update_config(given, config)
+    configured = yaml.safe_load(file)
+own, deployed = REPOSITORY / "config.yaml", REPOSITORY / "config/config.yaml"
+if own.is_file() and deployed.is_file() and deployed.read_bytes() != own.read_bytes():
+    raise WorkflowError(
+        f"{deployed} differs from {own}, and only the latter is read: move your settings there, or use --configfile"
+    )
+update_config(configured, config)
 try:
-    settings = checked_config(given)
+    settings = checked_config(configured)
     if mistakes := list(setting_mistakes(settings)):
         raise ConfigurationError(mistakes)
 except ConfigurationError as error:
@@ -75,20 +96,21 @@ systems = Systems(settings)
 # Whether a system of the table, or a network, uses the phrase table.
 HAS_TABLES = bool(systems.tuned or systems.networks)
 
-# Without matplotlib and scikit-learn, the report has no figures.
-HAS_FIGURES = has_environments or all(map(find_spec, ("matplotlib", "sklearn")))
-
 if workflow.is_main_process:
     warnings = list(language_warnings(list(texts.corpora.values()), settings.languages))
-    warnings += missing_files(list(texts.corpora.values()), settings.data_dir)
-    if (systems.networks or systems.lstm_models) and not has_environments and not find_spec("torch"):
+    if not workflow.storage_settings.default_storage_provider:  # where the files would be
+        warnings += missing_files(list(texts.corpora.values()), settings.data_dir)
+    if (systems.networks or systems.lstm_models) and not has_image and not find_spec("torch"):
         warnings.append(
             f"{', '.join(systems.networks or systems.lstms)}: these networks require PyTorch, which is not installed for "
             f"{sys.executable}: pip install 'rnnsmt[networks]', or run the systems without networks: "
             "--config 'compare=[baseline]'"
         )
-    if not HAS_FIGURES:
-        warnings.append("figures are omitted; they require matplotlib and scikit-learn: pip install 'rnnsmt[figures]'")
+    if settings.evaluation.figures and not has_image and not all(map(find_spec, ("matplotlib", "sklearn"))):
+        warnings.append(
+            "figures require matplotlib and scikit-learn, which are not installed: pip install 'rnnsmt[figures]', or omit "
+            "them: --config 'evaluation={figures: false}'"
+        )
     for line in warnings:
         logger.warning(f"warning: {line}")
 
@@ -97,8 +119,6 @@ SETS = texts.sets
 RUNS = systems.runs
 TRAININGS = systems.trainings
 VOCABULARY_FILES = [f"{VOCABULARIES}/vocab.{side}.txt" for side in ("source", "target")]
-BASE_ENV = "../../envs/base.yaml"
-TORCH_ENV = "../../envs/torch.yaml"
 
 
 def version(package, stage, other=""):
@@ -115,6 +135,13 @@ def in_order(values):
     Snakemake ignores the order of the input files of a job, and params that are functions of the input.
     """
     return " ".join(map(str, values))
+
+
+def given(paths):
+    """Return files that the configuration names as inputs: addresses (s3://bucket/file) are files of a storage."""
+    if not isinstance(paths, str):
+        return [given(path) for path in paths]
+    return storage(paths) if is_address(paths) else paths
 
 
 def switch(name, on):
@@ -146,6 +173,12 @@ wildcard_constraints:
     ensemble=r"\d+",
     aligner=any_of(settings.alignment.aligners),
     kind="bitext|mono|raw|tokenized|truecased",
+
+
+# Number of shards of the columns of networks that are computed in parallel: --set-scatter column=16 on a cluster. It
+# stands before the rules, as it constrains wildcards: for the rules above, Snakemake would drop all constraints on files of an S3 storage.
+scattergather:
+    column=2,
 
 
 def of_every_run(kind):

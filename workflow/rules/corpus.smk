@@ -18,8 +18,6 @@ rule fetch:
     wildcard_constraints:
         key="[^/]+",
         file="[^/]+",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(100),
         runtime=minutes(720),
@@ -43,8 +41,6 @@ rule unpack:
     wildcard_constraints:
         key="[^/]+",
         file="[^/]+",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(100),
         runtime=minutes(15, 0.05),
@@ -63,15 +59,13 @@ def format_package(corpus):
 
 rule separate:
     input:
-        lambda w: texts.corpora[w.corpus].separated.paths,
+        lambda w: given(texts.corpora[w.corpus].separated.paths),
     output:
         source=f"results/corpus/separated/{{corpus}}.{SOURCE}.gz",
         target=f"results/corpus/separated/{{corpus}}.{TARGET}.gz",
     log:
         "results/logs/corpus/separate.{corpus}.log",
     priority: 10
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(150),
         runtime=minutes(15, 0.05),
@@ -87,8 +81,8 @@ rule separate:
 # High priority: errors in a text are reported before any long job starts.
 rule prepare_bitext:
     input:
-        source=lambda w: texts.corpora[w.corpus].source,
-        target=lambda w: texts.corpora[w.corpus].target,
+        source=lambda w: given(texts.corpora[w.corpus].source),
+        target=lambda w: given(texts.corpora[w.corpus].target),
     output:
         source=f"results/corpus/tokenized/{{corpus}}.{SOURCE}.gz",
         target=f"results/corpus/tokenized/{{corpus}}.{TARGET}.gz",
@@ -98,8 +92,6 @@ rule prepare_bitext:
     wildcard_constraints:
         corpus=any_of(name for name in texts.corpora if name not in texts.mono),
     priority: 10
-    conda:
-        BASE_ENV
     threads: STAGE_THREADS
     resources:
         mem_mb=megabytes(300),
@@ -119,7 +111,7 @@ rule prepare_bitext:
 
 rule prepare_mono:
     input:
-        target=lambda w: texts.corpora[w.corpus].target,
+        target=lambda w: given(texts.corpora[w.corpus].target),
     output:
         target=f"results/corpus/tokenized/{{corpus}}.{TARGET}.gz",
         report="results/corpus/tokenized/{corpus}.report.json",
@@ -128,8 +120,6 @@ rule prepare_mono:
     wildcard_constraints:
         corpus=any_of(texts.mono),
     priority: 10
-    conda:
-        BASE_ENV
     threads: STAGE_THREADS
     resources:
         mem_mb=megabytes(300),
@@ -148,14 +138,12 @@ rule prepare_mono:
 # prepare_bitext checks the text of the target side.
 rule raw_reference:
     input:
-        target=lambda w: texts.corpora[w.corpus].reference or texts.corpora[w.corpus].target,
+        target=lambda w: given(texts.corpora[w.corpus].reference or texts.corpora[w.corpus].target),
     output:
         target=f"results/corpus/raw/{{corpus}}.{TARGET}.gz",
         report="results/corpus/raw/{corpus}.report.json",
     log:
         "results/logs/corpus/raw_reference.{corpus}.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(200),
         runtime=minutes(30),
@@ -179,8 +167,6 @@ rule overlap:
     log:
         "results/logs/corpus/overlap.log",
     priority: 10
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(150),
         runtime=minutes(15, 0.02),
@@ -202,8 +188,6 @@ rule train_truecaser:
         "results/corpus/truecaser.{lang}",
     log:
         "results/logs/corpus/train_truecaser.{lang}.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(150, 2),
         runtime=minutes(10, 0.02),
@@ -221,8 +205,6 @@ rule truecase:
         "results/corpus/truecased/{corpus}.{lang}.gz",
     log:
         "results/logs/corpus/truecase.{corpus}.{lang}.log",
-    conda:
-        BASE_ENV
     threads: STAGE_THREADS
     resources:
         mem_mb=megabytes(300),
@@ -243,8 +225,6 @@ rule join_dev:
         "results/logs/corpus/join_dev.{kind}.{lang}.log",
     wildcard_constraints:
         kind="raw|tokenized|truecased",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(100),
         runtime=minutes(10),

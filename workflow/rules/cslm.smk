@@ -14,8 +14,6 @@ rule cslm_prepare:
         CSLM_TEXT_FILES,
     log:
         "results/logs/cslm/prepare.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(150),
         runtime=minutes(15, 0.05),
@@ -39,14 +37,11 @@ rule cslm_train:
     log:
         "results/logs/cslm/train.{network}.log",
     priority: 5
-    conda:
-        TORCH_ENV
-    threads: min(HALF, 16)
+    threads: TRAINING_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("cslm", 600, 2800, 8000),
-        runtime=LONG,
-        gpu=GPU,
-        device=DEVICE,
+        runtime=longest,
     params:
         version=version("cslm", "train"),
         preset=settings.cslm.preset,
@@ -71,13 +66,10 @@ rule cslm_perplexity:
         "results/cslm/network{network}/perplexity.json",
     log:
         "results/logs/cslm/perplexity.{network}.log",
-    conda:
-        TORCH_ENV
     resources:
+        **ON_DEVICE,
         mem_mb=megabytes(600 + CUDA_MB, 10),
         runtime=minutes(60),
-        gpu=GPU,
-        device=DEVICE,
     params:
         version=version("cslm", "perplexity"),
     shell:
@@ -96,14 +88,11 @@ rule cslm_rescore:
         "results/logs/cslm/rescore.{system}.log",
     wildcard_constraints:
         system=any_of(systems.phrase_based),
-    conda:
-        TORCH_ENV
     threads: SEARCH_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("cslm", 600, 1600, 4000),
-        runtime=LONG,
-        gpu=GPU,
-        device=DEVICE,
+        runtime=longest,
     params:
         version=version("cslm", "rescore"),
         models=lambda w, input: systems.ensemble_options("cslm", 1, input.models, len(SETS)),

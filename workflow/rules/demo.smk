@@ -11,8 +11,6 @@ rule demo:
         DEMO,
     log:
         "results/logs/corpus/demo.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(150),
         runtime=minutes(10),

@@ -26,8 +26,6 @@ if "decoding" in MOSES_PARTS:
             program="results/logs/evaluation/moses.{system}.programs.log",
         wildcard_constraints:
             system=any_of(systems.phrase_based),
-        conda:
-            BASE_ENV
         threads: SEARCH_THREADS
         resources:
             mem_mb=megabytes(1500, 60),
@@ -62,14 +60,11 @@ else:
             "results/logs/evaluation/decode.{system}.log",
         wildcard_constraints:
             system=any_of(systems.phrase_based),
-        conda:
-            search_env
         threads: SEARCH_THREADS
         resources:
+            **SEARCH_ON_DEVICE,
             mem_mb=search_megabytes(430, 10, neural=(100, 18500)),
             runtime=minutes(240 * len(SETS) * len(RUNS)),
-            gpu=search_gpu,
-            device=DEVICE,
         params:
             version=version("search", "decode"),
             limits=lambda w: systems.search_options(w.system),
@@ -88,8 +83,6 @@ rule detokenize_reference:
         f"results/corpus/detokenized/{{set}}.{TARGET}.gz",
     log:
         "results/logs/evaluation/detokenize_reference.{set}.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(200),
         runtime=minutes(30),
@@ -112,8 +105,6 @@ rule score:
         scores=of_every_run("bleu.json"),
     log:
         "results/logs/evaluation/score.{system}.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(350),
         runtime=minutes(30),
@@ -148,8 +139,6 @@ rule table1:
         ),
     log:
         "results/logs/report/table1.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(450),
         runtime=minutes(120),
@@ -199,9 +188,9 @@ rule provenance:
         ini=expand(f"{RUN}/moses.ini", system=systems.tuned, run=RUNS),
         models=systems.of_every_training("results/{name}/network{n}/model.safetensors") + systems.lstm_models,
         histories=systems.of_every_training("results/{name}/network{n}/history.json") + systems.lstm_histories,
-        corpora=texts.raw_files(),
+        corpora=given(texts.raw_files()),
         prepared=[f"results/corpus/tokenized/{name}.report.json" for name in texts.corpora],
-        alignment=settings.alignment.external or [],
+        alignment=given(settings.alignment.external or []),
         references=[
             path for name in SETS for path in (texts.set_text("tokenized", name, TARGET), texts.plain_reference(name))
         ],
@@ -213,8 +202,6 @@ rule provenance:
         ),
     log:
         "results/logs/report/provenance.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(250),
         runtime=minutes(60),

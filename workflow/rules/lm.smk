@@ -12,8 +12,6 @@ rule language_model:
         LM,
     log:
         "results/logs/lm/estimate.log",
-    conda:
-        BASE_ENV
     threads: STAGE_THREADS
     resources:
         mem_mb=megabytes(400, 60, most=16000),

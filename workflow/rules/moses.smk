@@ -13,9 +13,7 @@ rule augment:
         "results/logs/augment/{columns}.{network}.log",
     wildcard_constraints:
         columns=FEATURE_NAMES,
-    conda:
-        BASE_ENV
-    threads: min(HALF, 2)
+    threads: STAGE_THREADS
     resources:
         mem_mb=megabytes(350),
         runtime=minutes(10, 0.02),
@@ -39,8 +37,6 @@ rule moses_ini:
     log:
         "results/logs/moses/ini.log",
     localrule: True
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(100),
         runtime=minutes(10),
@@ -63,8 +59,6 @@ rule augmented_ini:
     wildcard_constraints:
         features=FEATURE_NAMES,
     localrule: True
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(100),
         runtime=minutes(10),
@@ -94,8 +88,6 @@ rule filter_tables:
         "results/logs/filter/{part}.log",
     wildcard_constraints:
         part="dev|all",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(400),
         runtime=minutes(10, 0.02),
@@ -125,8 +117,6 @@ rule augment_filtered:
     wildcard_constraints:
         columns=FEATURE_NAMES,
         part="dev|all",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(350, 0.1),
         runtime=minutes(10),

@@ -22,8 +22,6 @@ rule nnjm_prepare:
         EXAMPLE_FILES,
     log:
         "results/logs/nnjm/prepare.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(300, 2),
         runtime=minutes(15, 0.05),
@@ -46,14 +44,11 @@ rule nnjm_train:
     log:
         "results/logs/nnjm/train.{network}.log",
     priority: 5
-    conda:
-        TORCH_ENV
-    threads: min(HALF, 16)
+    threads: TRAINING_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("nnjm", 900, 1700, 8000),
-        runtime=LONG,
-        gpu=GPU,
-        device=DEVICE,
+        runtime=longest,
     params:
         version=version("nnjm", "train"),
         preset=settings.nnjm.preset,

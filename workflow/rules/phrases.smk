@@ -16,9 +16,7 @@ if "training" in MOSES_PARTS:
         log:
             "results/logs/phrases/moses.log",
             program="results/logs/phrases/moses.programs.log",
-        conda:
-            BASE_ENV
-        threads: HALF
+        threads: LONG_THREADS
         resources:
             mem_mb=megabytes(3000, 10),
             runtime=minutes(60, 1),
@@ -41,8 +39,6 @@ if "training" in MOSES_PARTS:
             PAIRS,
         log:
             "results/logs/phrases/import.log",
-        conda:
-            BASE_ENV
         resources:
             mem_mb=megabytes(300, 1),
             runtime=minutes(15, 0.02),
@@ -63,8 +59,6 @@ else:
             f2e="results/model/lex.f2e",
         log:
             "results/logs/phrases/lexical.log",
-        conda:
-            BASE_ENV
         resources:
             mem_mb=megabytes(300, 2),
             runtime=minutes(15, 0.05),
@@ -84,8 +78,6 @@ else:
             pairs=PAIRS,
         log:
             "results/logs/phrases/extract.log",
-        conda:
-            BASE_ENV
         threads: STAGE_THREADS
         resources:
             mem_mb=megabytes(450, 150, most=16000),
@@ -107,8 +99,6 @@ else:
             f"results/model/{PHRASE_TABLE}",
         log:
             "results/logs/phrases/score.log",
-        conda:
-            BASE_ENV
         threads: STAGE_THREADS
         resources:
             mem_mb=megabytes(450, 15, most=16000),
@@ -128,8 +118,6 @@ else:
             f"results/model/{REORDERING_TABLE}",
         log:
             "results/logs/phrases/reordering.log",
-        conda:
-            BASE_ENV
         threads: STAGE_THREADS
         resources:
             mem_mb=megabytes(400, 15, most=16000),
@@ -139,11 +127,6 @@ else:
         shell:
             "rnnsmt phrases reordering --extract {input.extract:q} --output {output:q} "
             "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
-
-
-# Number of shards of the columns of networks that are computed in parallel: --set-scatter column=16 on a cluster.
-scattergather:
-    column=2,
 
 
 def of_column(network, other):
@@ -160,6 +143,12 @@ def of_column(network, other):
     return value
 
 
+# Jobs of columns that are not computed by a network have no GPU.
+COLUMN_ON_DEVICE = {"device": DEVICE}
+if DEVICE == "cuda":
+    COLUMN_ON_DEVICE |= {name: of_column(amount, None) for name, amount in ONE_GPU.items()}
+
+
 # A score of every phrase pair. A column of a network has one for each training run; others are computed once.
 rule score_column:
     input:
@@ -173,14 +162,11 @@ rule score_column:
     wildcard_constraints:
         column=any_of(systems.columns_used),
         scatteritem=r"\d+-of-\d+",
-    conda:
-        TORCH_ENV
     threads: of_column(part_threads, 1)
     resources:
+        **COLUMN_ON_DEVICE,
         mem_mb=of_column(by_preset("rnn", 600, 1300, 4000), megabytes(300)),
         runtime=minutes(30, 0.6, parts_of),
-        gpu=of_column(GPU, 0),
-        device=DEVICE,
     params:
         version=version("phrases", "column"),
         package=lambda w: COLUMNS.package(w.column),

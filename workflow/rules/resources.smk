@@ -13,39 +13,55 @@ from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 # Memory of Snakemake itself in a job on a cluster.
 SNAKEMAKE_MB = 300
 
-# Maximum runtime of all jobs, and that of a job that saves a checkpoint before its time limit and is resumed by the next
-# attempt: ten years on one machine.
-LONG = 60 * settings.job_hours if CLUSTER else 10 * 365 * 1440
+# Maximum runtime of all jobs, in minutes: ten years on one machine.
+MOST_MINUTES = 60 * settings.job_hours if CLUSTER else 10 * 365 * 1440
 
 # Resources that the jobs of one machine share, unless --resources is given: one training or scoring at a time uses the
 # GPU, beside the searches with a network, which leave it idle most of the time; all jobs together get 85 % of the memory.
-# On a cluster, the profile limits the number of GPUs.
+# On a cluster, --resources of the profile limits the number of GPUs.
 if not CLUSTER:
     for name, amount in {"gpu": 1, "mem_mb": int(0.85 * psutil.virtual_memory().total / 1e6)}.items():
         workflow.global_resources.setdefault(name, amount)
 
-# Device of the networks, and the number of GPUs that a job of a network requests. A machine that submits jobs cannot
-# detect the GPUs of the cluster, so they must be requested by rnn: {device: cuda}.
+# Device of the networks. A machine that submits jobs cannot detect the GPUs of the cluster, so they must be requested by
+# rnn: {device: cuda}.
 DEVICE = settings.rnn.device
 if DEVICE == "auto":
     DEVICE = "cuda" if not CLUSTER and shutil.which("nvidia-smi") else "cpu"
-GPU = int(DEVICE == "cuda")
+
+# One GPU, as executors ask for it: gpu (Slurm, and commands of cluster-generic), with gpu_manufacturer and scale=0, for a
+# limit besides the request (Kubernetes), nvidia_gpu (Google Batch), _gpus (AWS Batch). Jobs without a GPU have none of
+# these: for Kubernetes, 0 is a request, too.
+ONE_GPU = {"gpu": 1}
+if CLUSTER:
+    ONE_GPU |= {"gpu_manufacturer": "nvidia", "scale": 0, "nvidia_gpu": 1, "_gpus": 1}
+
+# Resources of the job of a network: its device, and a GPU.
+ON_DEVICE = {"device": DEVICE, **(ONE_GPU if DEVICE == "cuda" else {})}
 
 # Main memory of CUDA in the job of a network; 0.9 to 1.0 GB on an H200.
-CUDA_MB = 1000 * GPU
+CUDA_MB = 1000 if DEVICE == "cuda" else 0
 
-# On a cluster, the profile sets the threads.
-CORES = 1 if CLUSTER else workflow.resource_settings.cores or 1
-
-# Threads of a network's training, so that the other half of the cores remains for the tuning of other systems.
+# Threads. On a cluster: for nodes of 16 cores (--max-threads and --set-threads change them). On one machine, the jobs
+# share the cores.
+CORES = workflow.resource_settings.cores or 1
 HALF = max(1, CORES // 2)
 
-# Threads of the stages from text to tables, which read two sides or use two processes: at most half of the cores, since
-# they would otherwise wait for the end of a training. On the demo corpus, two stages of one thread each are faster.
-STAGE_THREADS = 2 if CLUSTER else 1 if is_demo_corpus(settings) else min(HALF, 2)
+# Of a word alignment, and of Moses' training: half of the cores, beside other jobs.
+LONG_THREADS = 16 if CLUSTER else 1 if is_demo_corpus(settings) else HALF
 
-# Threads of tuning and decoding: the share of every system, so that all systems are tuned at the same time.
-SEARCH_THREADS = max(1, CORES // len(settings.compare))
+# Of a network's training, so that the other half of the cores remains for the tuning of other systems.
+TRAINING_THREADS = 4 if CLUSTER else min(HALF, 16)
+
+# Of the stages from text to tables, which read two sides or use two processes: at most half of the cores, since they
+# would otherwise wait for the end of a training. On the demo corpus, two stages of one thread each are faster.
+STAGE_THREADS = 8 if CLUSTER else 1 if is_demo_corpus(settings) else min(HALF, 2)
+
+# Of tuning and decoding: the share of every system, so that all systems are tuned at the same time. All tuning runs of a
+# system are one job, which takes longest.
+SHARE = max(1, CORES // len(settings.compare))
+SEARCH_THREADS = 8 if CLUSTER else SHARE
+TUNING_THREADS = 16 if CLUSTER else SHARE
 
 
 def request(needed, attempt):
@@ -100,9 +116,23 @@ def search_megabytes(base, slope, neural):
 
 def minutes(base, slope=0, parts=lambda wildcards: 1):
     """Return runtime: base + slope × MB of input; parts: number of jobs that share the work."""
-    return lambda wildcards, input, attempt: int(
-        min(LONG, attempt * (base + (slope * input.size_mb / parts(wildcards) if slope else 0)))
-    )
+
+    def runtime(wildcards, input, attempt):
+        return int(
+            min(longest(wildcards), attempt * (base + (slope * input.size_mb / parts(wildcards) if slope else 0)))
+        )
+
+    return runtime
+
+
+def longest(wildcards):
+    """Return the runtime of a job that saves a checkpoint before its time limit and is resumed by the next attempt."""
+    if workflow.non_local_exec and not CLUSTER:
+        raise WorkflowError(
+            "the executor submits jobs to other machines, but the setting cluster is false, so that they would request ten "
+            "years and the devices of this machine: add cluster=true to --config, which replaces that of the profile"
+        )
+    return MOST_MINUTES
 
 
 def parts_of(wildcards):
@@ -111,15 +141,15 @@ def parts_of(wildcards):
 
 
 def part_threads(wildcards):
-    """Return the share of the cores of one of several jobs."""
-    return max(1, CORES // parts_of(wildcards))
+    """Return the threads of one of several jobs: its share of the cores."""
+    return 4 if CLUSTER else max(1, CORES // parts_of(wildcards))
 
 
-def search_env(wildcards):
-    """Return the conda environment of the decoder, with PyTorch if it queries a network."""
-    return TORCH_ENV if systems.networks_in_search(wildcards.system) else BASE_ENV
+def of_search(amount):
+    """Return a resource of the decoder for its GPU: on a cluster, if it queries a network. Jobs of a machine share it."""
+    return lambda wildcards: amount if systems.networks_in_search(wildcards.system) else None
 
 
-def search_gpu(wildcards):
-    """Return whether the decoder needs a GPU of its own: on a cluster. On one machine, jobs share the GPU."""
-    return GPU if CLUSTER and systems.networks_in_search(wildcards.system) else 0
+SEARCH_ON_DEVICE = {"device": DEVICE}
+if CLUSTER and DEVICE == "cuda":
+    SEARCH_ON_DEVICE |= {name: of_search(amount) for name, amount in ONE_GPU.items()}

@@ -12,8 +12,6 @@ rule rnn_prepare:
         f"{VOCABULARIES}/vocabularies.json",
     log:
         "results/logs/rnn/prepare.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(400, 0.5),
         runtime=minutes(15, 0.02),
@@ -39,14 +37,11 @@ rule rnn_train:
     log:
         "results/logs/rnn/train.{network}.log",
     priority: 5
-    conda:
-        TORCH_ENV
-    threads: min(HALF, 16)
+    threads: TRAINING_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("rnn", 1200, 3000, 8500),
-        runtime=LONG,
-        gpu=GPU,
-        device=DEVICE,
+        runtime=longest,
     params:
         version=version("rnn", "train"),
         preset=settings.rnn.preset,

@@ -12,8 +12,6 @@ rule selection_models:
         ),
     log:
         "results/logs/selection/models.{kind}.{lang}.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(400, 20),
         runtime=minutes(15, 0.05),
@@ -38,8 +36,6 @@ rule selection_score_bitext:
         "results/selection/bitext/scores/{corpus}.tsv.gz",
     log:
         "results/logs/selection/score.bitext.{corpus}.log",
-    conda:
-        BASE_ENV
     threads: STAGE_THREADS
     resources:
         mem_mb=megabytes(300),
@@ -62,8 +58,6 @@ rule selection_score_mono:
         "results/selection/mono/scores/{corpus}.tsv.gz",
     log:
         "results/logs/selection/score.mono.{corpus}.log",
-    conda:
-        BASE_ENV
     threads: STAGE_THREADS
     resources:
         mem_mb=megabytes(300),
@@ -87,8 +81,6 @@ rule select_bitext:
         curve="results/selection/bitext/curve.tsv",
     log:
         "results/logs/selection/select.bitext.log",
-    conda:
-        BASE_ENV
     threads: STAGE_THREADS
     resources:
         mem_mb=megabytes(400, 10, most=16000),
@@ -130,8 +122,6 @@ rule join_training:
         "results/corpus/joined/train.{lang}.gz",
     log:
         "results/logs/selection/join_training.{lang}.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(100),
         runtime=minutes(15, 0.02),

@@ -17,8 +17,6 @@ rule seq2seq_prepare:
         SENTENCE_FILES,
     log:
         "results/logs/seq2seq/prepare.log",
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(150, 3),
         runtime=minutes(15, 0.1),
@@ -43,14 +41,11 @@ rule seq2seq_train:
     log:
         "results/logs/seq2seq/train.{lstm}.{network}.log",
     priority: 5
-    conda:
-        TORCH_ENV
-    threads: min(HALF, 16)
+    threads: TRAINING_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("seq2seq", 700, 3200, 12000),
-        runtime=LONG,
-        gpu=GPU,
-        device=DEVICE,
+        runtime=longest,
     params:
         version=version("seq2seq", "train"),
         preset=settings.seq2seq.preset,
@@ -78,14 +73,11 @@ rule seq2seq_translate:
         "results/logs/seq2seq/translate.{system}.log",
     wildcard_constraints:
         system=any_of(systems.lstms_alone),
-    conda:
-        TORCH_ENV
     threads: SEARCH_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("seq2seq", 600, 1600, 6000),
         runtime=minutes(240 * len(SETS)),
-        gpu=GPU,
-        device=DEVICE,
     params:
         version=version("seq2seq", "translate"),
         models=lambda w, input: systems.ensemble_options(*systems.ensemble(w.system), input.models),
@@ -110,14 +102,11 @@ rule nbest_lists:
         "results/logs/seq2seq/nbest.{system}.log",
     wildcard_constraints:
         system=any_of(systems.phrase_based),
-    conda:
-        search_env
     threads: SEARCH_THREADS
     resources:
+        **SEARCH_ON_DEVICE,
         mem_mb=search_megabytes(430, 10, neural=(100, 18500)),
         runtime=minutes(240 * len(SETS) * len(RUNS)),
-        gpu=search_gpu,
-        device=DEVICE,
     params:
         version=version("search", "decode"),
         limits=lambda w: systems.search_options(w.system),
@@ -141,14 +130,11 @@ rule seq2seq_rescore:
         "results/logs/seq2seq/rescore.{system}.{lstm}.{ensemble}.log",
     wildcard_constraints:
         system=any_of(systems.phrase_based),
-    conda:
-        TORCH_ENV
     threads: SEARCH_THREADS
     resources:
+        **ON_DEVICE,
         mem_mb=by_preset("seq2seq", 600, 1600, 6000),
-        runtime=LONG,
-        gpu=GPU,
-        device=DEVICE,
+        runtime=longest,
     params:
         version=version("seq2seq", "rescore"),
         models=lambda w, input: systems.ensemble_options(w.lstm, w.ensemble, input.models, len(SETS)),
@@ -168,8 +154,6 @@ rule even_weights:
         "results/logs/seq2seq/weights.{system}.log",
     wildcard_constraints:
         system=any_of(name for name in systems.rescored if name not in systems.tuned_on_lists),
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(100),
         runtime=minutes(10),
@@ -203,8 +187,6 @@ rule tune_lists:
         "results/logs/seq2seq/tune.{system}.{run}.log",
     wildcard_constraints:
         system=any_of(systems.tuned_on_lists),
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(400, 25),
         runtime=minutes(120, 5),
@@ -230,8 +212,6 @@ rule rerank:
         "results/logs/seq2seq/rerank.{system}.log",
     wildcard_constraints:
         system=any_of(systems.rescored),
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(300, 9 / len(RUNS)),
         runtime=minutes(60, 1),

@@ -5,15 +5,13 @@ rule describe_system:
         truecaser=[f"results/corpus/truecaser.{SOURCE}"] if settings.text.truecase else [],
         rnn=lambda w: systems.rnn_models(w.system),
         vocabularies=lambda w: VOCABULARY_FILES if systems.rnn_models(w.system) else [],
-        examples=texts.corpora[texts.dev[0]].source,
+        examples=given(texts.corpora[texts.dev[0]].source),
     output:
         expand(f"{RUN}/system.json", run=RUNS, allow_missing=True),
     log:
         "results/logs/translation/describe.{system}.log",
     wildcard_constraints:
         system=any_of(systems.phrase_based),
-    conda:
-        BASE_ENV
     resources:
         mem_mb=megabytes(250),
         runtime=minutes(10),

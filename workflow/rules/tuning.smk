@@ -18,12 +18,10 @@ if "tuning" in MOSES_PARTS:
             program="results/logs/tuning/moses.{system}.programs.log",
         wildcard_constraints:
             system=any_of(systems.phrase_based),
-        conda:
-            BASE_ENV
-        threads: SEARCH_THREADS
+        threads: TUNING_THREADS
         resources:
             mem_mb=megabytes(1500, 60),
-            runtime=LONG,
+            runtime=longest,
         params:
             version=version("moses", "tune"),
             home=MOSES_HOME,
@@ -58,14 +56,11 @@ else:
             "results/logs/tuning/mert.{system}.log",
         wildcard_constraints:
             system=any_of(systems.phrase_based),
-        conda:
-            search_env
-        threads: SEARCH_THREADS
+        threads: TUNING_THREADS
         resources:
+            **SEARCH_ON_DEVICE,
             mem_mb=search_megabytes(430, 10, neural=(200, 37000)),
-            runtime=LONG,
-            gpu=search_gpu,
-            device=DEVICE,
+            runtime=longest,
         params:
             version=version("tuning", "tune", registries.OPTIMIZERS.package(settings.tuning.optimizer)),
             decoder=version("search", "decode"),

@@ -8,9 +8,13 @@ A checkpoint directory (``CheckpointDirectory``) is used by one process at a tim
 same settings. A file lock, which is released when its process ends, excludes a second process: a job may still be
 running after Snakemake was killed. ``finished.json`` records that the outputs of the job were written; after that, a
 job with other settings replaces the checkpoint. The checkpoint of an interrupted job is never discarded.
+
+Where a job loses its disk (a container, a node without a shared file system), the environment variable
+``RNNSMT_CHECKPOINTS`` names a directory that survives it.
 """
 
 import fcntl
+import os
 import signal
 import sys
 import threading
@@ -26,6 +30,9 @@ from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.base.reading import read_json
 from rnnsmt.base.writing import TEMPORARY, write_json
+
+CHECKPOINTS = "RNNSMT_CHECKPOINTS"
+"""Environment variable: directory in which all checkpoint directories are created, each at its own path."""
 
 SAVED = 75
 """Exit status of a stage that stopped early with its checkpoint saved."""
@@ -196,6 +203,24 @@ LONGEST_VALUE = 40
 """Maximum length of values shown in messages; longer ones are mostly hashes."""
 
 
+def checkpoint_place(path: StrPath) -> Path:
+    """Return where a checkpoint directory is: at its path, or at its path below ``RNNSMT_CHECKPOINTS``.
+
+    Variables in the value of ``RNNSMT_CHECKPOINTS`` are expanded.
+
+    Raises:
+        InputError: the value is not a directory.
+    """
+    path = Path(path)
+    if not (configured := os.environ.get(CHECKPOINTS)):
+        return path
+    directory = Path(os.path.expandvars(configured))
+    if not directory.is_dir():
+        raise InputError(f"{CHECKPOINTS}={configured}: {directory} is not a directory; create it or unset the variable")
+    inside = Path(os.path.normpath(path.absolute() if ".." in path.parts else path))
+    return directory / inside.relative_to(inside.anchor)
+
+
 class CheckpointDirectory:
     """Checkpoint directory of one job."""
 
@@ -205,7 +230,7 @@ class CheckpointDirectory:
         Args:
             fingerprint: all settings and inputs that the result depends on, by name.
         """
-        self.path = Path(path)
+        self.path = checkpoint_place(path)
         self.fingerprint = {name: str(value) for name, value in fingerprint.items()}
         self.remedy = f"remove {self.path} to start over"
         self._finished = self.path / FINISHED
@@ -214,7 +239,7 @@ class CheckpointDirectory:
     @staticmethod
     def is_finished(path: StrPath) -> bool:
         """Return whether a directory is that of a finished job, which a job with other settings may replace."""
-        return (Path(path) / FINISHED).exists()
+        return (checkpoint_place(path) / FINISHED).exists()
 
     def lock(self) -> None:
         """Wait until no other process uses the directory, then lock it, until ``release`` or the end of this object.

@@ -413,6 +413,9 @@ class Evaluation:
             description="whether the published results on WMT 2014 English-French are shown beside dev and test sets"
         ),
     ] = False
+    figures: Annotated[
+        bool, Field(description="whether figures are made, which require matplotlib and scikit-learn")
+    ] = True
 
 
 @section
@@ -424,7 +427,7 @@ class Config:
     cluster: Annotated[
         bool,
         Field(
-            description="whether jobs run on other machines than snakemake itself; the profile slurm sets this to true"
+            description="whether jobs run on other machines than snakemake itself; profiles of clusters set it to true"
         ),
     ] = False
     job_hours: Annotated[

@@ -164,6 +164,7 @@ def tune(
         "pop-limit": limits.pop_limit, "stack": limits.stack,
     }  # fmt: skip
     checkpoint = CheckpointDirectory(work, fingerprint)
+    work = checkpoint.path.resolve()
     checkpoint.lock()
     checkpoint.clear_finished("mert/*", BEGUN, ENDED)
     if (work / BEGUN).is_file():

@@ -112,6 +112,8 @@ def _corpus(entry: CorpusEntry, entries: Sequence[CorpusEntry], langs: Sequence[
         if name is None:
             return None
         fetched: Download | None = getattr(given.download, side, None)
+        if is_address(name) or is_address(data_dir):
+            return name if is_address(name) else f"{str(data_dir).rstrip('/')}/{name}"
         local_path = name if data_dir is None else str(Path(data_dir) / name)
         if fetched is None or (data_dir is not None and Path(local_path).exists()):
             return local_path
@@ -154,6 +156,11 @@ def _corpus(entry: CorpusEntry, entries: Sequence[CorpusEntry], langs: Sequence[
     )
 
 
+def is_address(path: str | None) -> bool:
+    """Return whether a path is an address (``s3://bucket/file``): a file of a storage of Snakemake."""
+    return path is not None and "://" in path
+
+
 def _lines_held_out(name: str, entries: Sequence[CorpusEntry]) -> list[int]:
     """Return the numbers of the lines of a corpus that are dev or test sets, in increasing order."""
     sets = (entry.held_out for entry in entries)
@@ -169,7 +176,7 @@ def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | No
     Returns:
         The files of source and target; None if there is a file of this name itself, or if a side does not exist.
     """
-    if Path(prefix).exists():
+    if is_address(prefix) or Path(prefix).exists():
         return None
     ends = _ends(Path(prefix))
     source, target = (_end_of_language(ends, lang) for lang in langs)
@@ -262,6 +269,8 @@ def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
 
 
 def _same_file(path: str, other: str) -> bool:
+    if is_address(path) or is_address(other):
+        return path == other
     return os.path.realpath(path) == os.path.realpath(other)
 
 
@@ -274,7 +283,8 @@ def missing_files(corpora: Sequence[Corpus], data_dir: str | None) -> Iterator[s
         if Path(f"results/corpus/tokenized/{corpus.name}.report.json").exists():
             continue
         for side, path in input_files(corpus):
-            if path.startswith("results/") or os.path.lexists(path):  # a rule writes the demo corpus and downloads
+            # a rule writes the demo corpus and downloads; Snakemake looks for the files of a storage
+            if path.startswith("results/") or is_address(path) or os.path.lexists(path):
                 continue
             near = similar_file(path)
             hint = f"did you mean {near}?" if near else f"check the name and data_dir (now {data_dir or Path.cwd()})"

@@ -11,7 +11,7 @@ from rnnsmt.config.corpus_entry import CorpusEntry
 from rnnsmt.config.features import CSLM, named_features
 from rnnsmt.config.languages import code_mistake
 from rnnsmt.config.sections import Config, NumberOfWords, SystemEntry
-from rnnsmt.plan.corpora import corpora_of, file_mistakes, is_in_domain
+from rnnsmt.plan.corpora import corpora_of, file_mistakes, is_address, is_in_domain
 from rnnsmt.plan.derived import (
     MOSES_ALIGNERS,
     MOSES_OPTIMIZERS,
@@ -47,7 +47,7 @@ def cross_checks(config: Config) -> Iterator[str]:
     if config.languages.source == config.languages.target:
         yield "languages: source and target are the same"
     directory = config.data_dir
-    if directory is not None and not Path(directory).is_dir():
+    if directory is not None and not is_address(directory) and not Path(directory).is_dir():
         yield f"data_dir: {directory} is not a directory (the base of relative paths is {Path.cwd()})"
     elif not held_out_mistakes:
         yield from file_mistakes(corpora_of(config.corpora, config.languages, directory))

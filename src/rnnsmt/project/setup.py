@@ -50,6 +50,12 @@ WITHOUT_NETWORKS = """\
 compare: [baseline]
 """
 
+WITHOUT_FIGURES = """\
+# matplotlib and scikit-learn were not installed when this file was written. For figures, pip install 'rnnsmt[figures]'
+# and remove this line.
+evaluation: {figures: false}
+"""
+
 CHECKED_SEGMENTS = 100
 """Number of segments of a file with both sides that are read."""
 
@@ -89,6 +95,7 @@ def configuration(
     systems: Sequence[str] | None,
     quick: bool = False,
     run: Path = Path(),
+    figures: bool = True,
 ) -> str:
     """Return the text of a configuration file.
 
@@ -97,6 +104,7 @@ def configuration(
         languages: codes of source and target.
         systems: systems in the table; None: PyTorch is not installed.
         run: directory of the run.
+        figures: whether matplotlib and scikit-learn are installed.
     """
     parts = [HEAD]
     if demo:
@@ -110,6 +118,8 @@ def configuration(
         parts.append(WITHOUT_NETWORKS)
     else:
         parts.append(f"# Systems in the table, in the order of its rows.\ncompare: [{', '.join(systems)}]\n")
+    if not figures:
+        parts.append(WITHOUT_FIGURES)
     return "\n".join(parts)
 
 
@@ -314,7 +324,8 @@ def set_up(
     codes, notes = _languages(languages, corpora)
     defaults = yaml.safe_load((pipeline / CONFIG).read_text(encoding="utf-8"))
     systems = QUICK_SYSTEMS if quick else defaults["compare"]
-    text = configuration(corpora, codes, demo, systems if has_networks else None, quick, directory)
+    has_figures = all(map(find_spec, ("matplotlib", "sklearn")))
+    text = configuration(corpora, codes, demo, systems if has_networks else None, quick, directory, has_figures)
     options = (pipeline / "profiles" / profile / "config.yaml").read_text(encoding="utf-8")
     for name, content in ((CONFIG, text), (PROFILE, options)):
         path = directory / name
@@ -324,6 +335,8 @@ def set_up(
     lines = [f"wrote {directory / CONFIG} and {directory / PROFILE}", *notes]
     if not has_networks:
         lines.append("PyTorch is not installed: only the baseline is run (see compare in config.yaml)")
+    if not has_figures:
+        lines.append("matplotlib or scikit-learn is not installed: figures are omitted (see evaluation in config.yaml)")
     if not demo and not corpora:
         lines.append(f"next: write the names of your files in {directory / CONFIG}")
     cores = "" if profile.startswith("slurm") else " --cores 2"

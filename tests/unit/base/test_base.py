@@ -288,6 +288,25 @@ def test_scratch_directories_on_a_local_disk(tmp_path, monkeypatch):
         pass
 
 
+def test_checkpoints_in_a_place_that_survives_the_job(tmp_path, monkeypatch):
+    """A job in another directory finds the checkpoint of a job with the same relative path."""
+    monkeypatch.setenv("DISK", str(tmp_path / "kept"))
+    monkeypatch.setenv("RNNSMT_CHECKPOINTS", "$DISK")
+    with pytest.raises(InputError, match="kept is not a directory"):
+        CheckpointDirectory("results/checkpoint", {})
+    for place in ("kept", "first", "second"):
+        (tmp_path / place).mkdir()
+    monkeypatch.chdir(tmp_path / "first")
+    first = CheckpointDirectory("results/checkpoint", {})
+    first.lock()
+    first.finish()
+    monkeypatch.chdir(tmp_path / "second")
+    assert CheckpointDirectory.is_finished("results/checkpoint")
+    for elsewhere in ("../checkpoint", tmp_path / "checkpoint"):
+        assert CheckpointDirectory(elsewhere, {}).path == tmp_path / "kept" / str(tmp_path / "checkpoint").lstrip("/")
+    assert not list((tmp_path / "first").iterdir())
+
+
 def test_no_scratch_directory_below_a_file(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="is a file, not a directory"), scratch_directory(tmp_path / "file" / "out"):

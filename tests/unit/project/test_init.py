@@ -246,7 +246,9 @@ def test_without_pytorch_the_baseline(
     monkeypatch.setattr(setup, "find_spec", lambda name: None)
     assert main(["init", str(tmp_path), "--demo"]) == 0
     assert settings(tmp_path)["compare"] == ["baseline"]
-    assert "PyTorch is not installed" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "PyTorch is not installed" in said and "figures are omitted" in said
+    assert settings(tmp_path)["evaluation"] == {"figures": False}
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,9 @@ def _parents() -> Iterator[Path]:
 
 @cache
 def cache_directory() -> Path:
-    """Create the directory of this process, in the first of ``_parents`` that is writable.
+    """Return the directory of this process, in the first of ``_parents`` that is writable; it is created.
+
+    A directory in NUMBA_CACHE_DIR that exists is used even if it is not writable, as in a read-only container.
 
     Raises:
         InputError: none is writable.
@@ -59,6 +61,8 @@ def cache_directory() -> Path:
         content.update(path.read_bytes())
     for parent in _parents():
         directory = parent / f"kernels-{content.hexdigest()[:16]}"
+        if config.CACHE_DIR and parent == Path(config.CACHE_DIR) and directory.is_dir():
+            return directory
         with suppress(OSError):
             directory.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=directory).close()
@@ -120,3 +124,8 @@ class KernelCache(FunctionCache):
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file = KernelFiles(self._cache_path, self._impl.filename_base, stamp)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save the code for a signature, unless the directory cannot be written: then every process compiles it."""
+        with suppress(OSError):
+            super().save_overload(sig, data)

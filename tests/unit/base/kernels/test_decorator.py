@@ -72,9 +72,9 @@ def test_an_edit_of_a_called_kernel_reaches_its_callers(tmp_path: Path) -> None:
         "print(twice(np.uint64(0)), sum(twice.stats.cache_hits.values()))"
     )
 
-    def run(**variables: str) -> list[str]:
+    def run(first: str = "", **variables: str) -> list[str]:
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), **variables}
-        command = [sys.executable, "-c", code]
+        command = [sys.executable, "-c", first + code]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
 
     cache = tmp_path / "cache"
@@ -85,6 +85,11 @@ def test_an_edit_of_a_called_kernel_reaches_its_callers(tmp_path: Path) -> None:
     numbers.write_text(numbers.read_text().replace("return value ^ (value >> np.uint64(31))", "return value + 21"))
     assert run(NUMBA_CACHE_DIR=str(cache)) == ["42", "0"]
     assert len(list(cache.iterdir())) == 2
+    for directory in cache.glob("*/*"):  # an image with a read-only root, without these kernels
+        shutil.rmtree(directory)
+    refuse = "import tempfile\ndef refuse(**_): raise PermissionError\ntempfile.TemporaryFile = refuse\n"
+    assert run(refuse, NUMBA_CACHE_DIR=str(cache)) == ["42", "0"]
+    assert not list(cache.glob("*/*/*.nbc"))
     assert run(NUMBA_CACHE_DIR="") == ["42", "0"]
     assert len(list((tmp_path / "rnnsmt/__pycache__").glob("kernels-*"))) == 1
 
