@@ -74,7 +74,7 @@ def write_ini(
     reordering_table: ModelFile | None = REORDERING_TABLE,
     lm: ModelFile = LM,
     lm_order: Positive = 5,
-    network: Annotated[Mapping[SearchFeatureName, str], Field(metavar="NAME=FILE")] | None = None,
+    network: Annotated[Mapping[SearchFeatureName, ModelFile], Field(metavar="NAME=FILE")] | None = None,
     unknown: Annotated[Mapping[SearchFeatureName, UnknownScore], Field(metavar="NAME=WORD")] | None = None,
     num_features: Positive = 4,
     further_weights: Annotated[Sequence[float], Field(metavar="W")] | None = None,
@@ -117,6 +117,14 @@ def write_ini(
             f"--further-weights: {len(further_weights)} given, but --num-features {num_features} has "
             f"{max(num_features - 4, 0)} scores after the fourth; specify one weight for each"
         )
+    for option, named in (("network", network or {}), ("unknown", unknown or {})):
+        for name in named:
+            try:
+                SEARCH_FEATURES.check(name)
+            except ValueError as error:
+                raise InputError(f"--{option} {name}: {error}") from None
+            if name not in (network or {}):
+                raise InputError(f"--unknown {name}: requires --network {name}=FILE; add it")
     ini = default_ini(
         Path(model_dir),
         str(phrase_table),
