@@ -150,17 +150,20 @@ def write_vocabularies(
         size: size of a vocabulary, EOS not counted.
     """
     check_size(size)
-    lines, figures = [], dict[str, object]()
-    for side, paths, file in zip(SIDES, (source, target), vocabulary_files(output_dir), strict=True):
+    lines, vocabularies, figures = [], [], dict[str, object]()
+    for side, paths in zip(SIDES, (source, target), strict=True):
         counts = count_words(list(paths), f"on the {side} side of the corpus")
         lines.append(counts.lines)
         vocabulary = Vocabulary.from_counts(counts.words, size)
-        vocabulary.write(file)
+        vocabularies.append(vocabulary)
         figures |= {f"{side} classes": len(vocabulary), f"{side} coverage": counts.coverage(vocabulary)}
     if lines[0] != lines[1]:
         raise InputError(
             f"{', '.join(source)}: {lines[0]:,} lines, but {', '.join(target)}: {lines[1]:,} lines; parallel files "
             "must have the same number of lines"
         )
+    # only when all texts have been read
+    for file, vocabulary in zip(vocabulary_files(output_dir), vocabularies, strict=True):
+        vocabulary.write(file)
     write_report(Path(output_dir) / "vocabularies.json", figures)
     return figures
