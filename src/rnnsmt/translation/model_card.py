@@ -43,7 +43,7 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
     if not rows or not scores:
         raise InputError(f"{results}: the run has no system {name}; use --system and --results from the same run")
     config = content["config"]
-    metrics = [name for name in config["evaluation"].get("metrics", METRICS) if rows[0].get(name) is not None]
+    metrics = [name for name in config.get("evaluation", {}).get("metrics", METRICS) if rows[0].get(name) is not None]
     is_demo = any(str(corpus.get("target")).startswith("results/demo/") for corpus in config["corpora"])
     return rendered(
         "rnnsmt.translation",
