@@ -44,6 +44,7 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
         raise InputError(f"{results}: the run has no system {name}; use --system and --results from the same run")
     config = content["config"]
     metrics = [name for name in config.get("evaluation", {}).get("metrics", METRICS) if rows[0].get(name) is not None]
+    titles = BLEU | {name: METRICS[name].label for name in metrics}
     is_demo = any(str(corpus.get("target")).startswith("results/demo/") for corpus in config["corpora"])
     return rendered(
         "rnnsmt.translation",
@@ -60,7 +61,7 @@ def model_card(directory: Path, results: Path, licence: str) -> str:
         runs=rows[0]["runs"],
         rows=rows,
         scores=scores,
-        metrics=BLEU | {name: METRICS[name].label for name in metrics},
+        metrics={name: title for name, title in titles.items() if rows[0].get(name) is not None},
         lower=[METRICS[name].label for name in metrics if METRICS[name].lower_is_better],
         spread=spread,
     )
