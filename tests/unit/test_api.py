@@ -77,7 +77,7 @@ def test_mistakes_are_input_errors(tmp_path):
         bleu(["a\nb"], ["a b"])
     with pytest.raises(InputError, match="fast_align"):
         rnnsmt.align.words(["a"], ["b"], direction="forward", aligner="giza")
-    with pytest.raises(InputError, match=r"unknown .*: must be class or word"):
+    with pytest.raises(InputError, match=r"unknown .*'unk'.*: must be class or word"):
         rnnsmt.moses.write_ini(tmp_path / "moses.ini", network={"cslm": "m"}, unknown={"cslm": "unk"})
 
 

@@ -119,6 +119,14 @@ def write_ini(
             f"--further-weights: {len(further_weights)} given, but --num-features {num_features} has "
             f"{max(num_features - 4, 0)} scores after the fourth; specify one weight for each"
         )
+    for option, named in (("network", network or {}), ("unknown", unknown or {})):
+        for name in named:
+            try:
+                SEARCH_FEATURES.check(name)
+            except ValueError as error:
+                raise InputError(f"--{option} {name}: {error}") from None
+            if name not in (network or {}):
+                raise InputError(f"--unknown {name}: requires --network {name}=FILE; add it")
     ini = default_ini(
         Path(model_dir),
         str(phrase_table),

@@ -278,7 +278,7 @@ def test_the_language_model_is_a_feature(tmp_path: Path) -> None:
     assert ini.weights["LM0"] == [0.5]
 
 
-def test_networks_are_features(tmp_path: Path) -> None:
+def test_networks_are_features(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["moses", "write-ini", "--model-dir", str(tmp_path), "--phrase-table", "pt", "--reordering-table", "none"]
     words += ["--output", str(tmp_path / "moses.ini")]
     cslm, nnjm = (
@@ -296,6 +296,15 @@ def test_networks_are_features(tmp_path: Path) -> None:
         ini = MosesIni.read(tmp_path / "moses.ini")
         assert [feature.line() for feature in ini.features if feature.network] == lines
         assert ini.weights["NNJM0"] == [0.25]
+    for options, said in (
+        (["--network", "cslmm=cslm.safetensors"], "--network cslmm: must be cslm, nnjm"),
+        (
+            ["--network", "cslm=cslm.safetensors", "--unknown", "nnjm=word"],
+            "--unknown nnjm: requires --network nnjm=FILE",
+        ),
+    ):
+        assert main([*words, *options]) == 2
+        assert said in capsys.readouterr().err
     ini.features[-1].options["unknown"] = "none"
     with pytest.raises(InputError, match="NNJM0 has unknown=none; it must be class or word"):
         ini.unknown_score(ini.features[-1])

@@ -110,6 +110,7 @@ def test_sides_with_different_numbers_of_lines_are_refused(tmp_path, capsys):
     assert prepare(tmp_path, target=[TARGET, "x"]) == 2
     files = f"{tmp_path}/target.0, {tmp_path}/target.1"
     assert f"source.0: 3 lines, but {files}: 4 lines; parallel files must" in capsys.readouterr().err
+    assert not (tmp_path / VOCABULARIES).exists()
     assert prepare(tmp_path, source=[SOURCE, "x"], target=[TARGET, "x"]) == 0
 
 
