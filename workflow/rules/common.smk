@@ -157,6 +157,12 @@ def unchecked(wildcards, input):
     return switch("no-check", not texts.corpora[wildcards.corpus].check)
 
 
+def format_package(corpus):
+    """Return the package of the format of a corpus, with its version; empty for the formats of this package."""
+    name = texts.corpora[corpus].separated.format
+    return registries.CORPUS_FORMATS.package(name) if name else ""
+
+
 def any_of(names):
     """Return a regular expression that matches these names; it matches nothing if there are none."""
     return "|".join(map(re.escape, names)) or "(?!)"

@@ -51,12 +51,6 @@ rule unpack:
         "rnnsmt corpus unpack --archive {input:q} --member {params.member:q} --output {output:q} &> {log:q}"
 
 
-def format_package(corpus):
-    """Return the package of the format of a corpus, with its version; empty for the formats of this package."""
-    name = texts.corpora[corpus].separated.format
-    return registries.CORPUS_FORMATS.package(name) if name else ""
-
-
 rule separate:
     input:
         lambda w: given(texts.corpora[w.corpus].separated.paths),

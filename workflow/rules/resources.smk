@@ -153,3 +153,23 @@ def of_search(amount):
 SEARCH_ON_DEVICE = {"device": DEVICE}
 if CLUSTER and DEVICE == "cuda":
     SEARCH_ON_DEVICE |= {name: of_search(amount) for name, amount in ONE_GPU.items()}
+
+
+def of_column(network, other):
+    """Return a resource of the job of a column: one value for scores of a network, another one for others.
+
+    A value may be a function of Snakemake.
+    """
+
+    def value(wildcards, input, attempt):
+        chosen = network if COLUMNS[wildcards.column].network else other
+        given = {"wildcards": wildcards, "input": input, "attempt": attempt}
+        return chosen(**{name: given[name] for name in signature(chosen).parameters}) if callable(chosen) else chosen
+
+    return value
+
+
+# Jobs of columns that are not computed by a network have no GPU.
+COLUMN_ON_DEVICE = {"device": DEVICE}
+if DEVICE == "cuda":
+    COLUMN_ON_DEVICE |= {name: of_column(amount, None) for name, amount in ONE_GPU.items()}
