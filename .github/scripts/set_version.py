@@ -14,8 +14,7 @@ STATED = {
     "pyproject.toml": r'^version = "(.*)"$',
     "src/rnnsmt/__init__.py": r'^__version__ = "(.*)"$',
     "workflow/rules/common.smk": r'^VERSION = "(.*)"$',
-    "envs/base.post-deploy.sh": r"rnnsmt==([\w.]+)",
-    "envs/torch.post-deploy.sh": r"rnnsmt==([\w.]+)",
+    "envs/rnnsmt.yaml": r"rnnsmt\[[\w,]+\]==([\w.]+)",
     "CITATION.cff": r"^version: (.*)$",
     "CHANGELOG.md": r"^## (Unreleased)$",
 }
