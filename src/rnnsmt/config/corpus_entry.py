@@ -96,8 +96,8 @@ class CorpusEntry:
     file: Annotated[
         Path | None,
         Field(
-            description="instead of source and target, a file with both sides: a zip archive (OPUS), TMX, TSV, or the "
-            "prefix of two files (Moses)"
+            description="instead of source and target, a file with both sides: a zip archive (OPUS), the prefix of two "
+            f"files (Moses), or a file in one of the formats {CORPUS_FORMATS.described()}"
         ),
     ] = None
     format: Format | None = None

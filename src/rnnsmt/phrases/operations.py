@@ -220,7 +220,7 @@ def column(
     pairs: InputFile,
     output: OptionalOutput = None,
     *,
-    name: Annotated[str, Field(registry=COLUMNS)],
+    name: Annotated[str, Field(f"score; {COLUMNS.described()}", registry=COLUMNS)],
     vocabularies: InputDirectory | None = None,
     model: InputFile | None = None,
     shard: Shard = (1, 1),
@@ -230,12 +230,8 @@ def column(
     r"""Compute a score of every phrase pair: a column of the phrase table, and a feature of systems.
 
     The output is a float32 array (.npy) with one score per pair: a natural logarithm of a probability, or a count.
-    `phrases augment` adds the columns to a phrase table. Columns:
-
-    * rnn: log p(target | source) of the RNN Encoder-Decoder with EOS, not normalised by length;
-    * wp: number of target words outside the shortlist, the word penalty (WP) of the paper, which is not the WordPenalty
-      of Moses;
-    * those of other installed packages (docs/extending.md).
+    `phrases augment` adds the columns to a phrase table. The score of the RNN includes EOS and is not normalised by
+    length; wp is not the WordPenalty of Moses.
 
     ``shard=(k, n)`` scores the k-th of n consecutive shards of nearly equal size, for parallel jobs. Scores do not
     depend on the sharding: each differs by less than 1e-4 from the score of the pair computed alone.
@@ -251,7 +247,6 @@ def column(
     Args:
         pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
         output: output file: scores (.npy).
-        name: the score.
         vocabularies: directory written by `rnn prepare`, for rnn and wp.
         model: trained network, for scores of networks.
         shard: score only shard K of N.

@@ -415,36 +415,36 @@ def separate(directory: Path, bitext: Path, *options: str) -> int:
 def test_the_documented_format_of_another_package(tmp_path, capsys, other_package, documented):
     lines = [json.dumps({"en": source, "fr": target.replace(" ", "\n", 1)}) for source, target in PAIRS]
     text = "\n".join([*lines, ""])
-    plain, archive = tmp_path / "a.jsonl", tmp_path / "a.zip"
+    plain, archive = tmp_path / "a.ljson", tmp_path / "a.zip"
     plain.write_bytes(gzip.compress(text.encode()))
-    archive.write_bytes(zipped({"x.jsonl": text, "README": "read"}))
+    archive.write_bytes(zipped({"x.ljson": text, "README": "read"}))
     with pytest.raises(SystemExit):
-        separate(tmp_path, plain, "--format", "jsonl")
-    assert "--format: jsonl: must be tmx, tsv, or the name of a corpus format" in capsys.readouterr().err
-    other_package(CORPUS_FORMATS, "jsonl", "JsonLines", documented("A corpus format"))
+        separate(tmp_path, plain, "--format", "ljson")
+    assert "--format: ljson: must be tmx, tsv, or the name of a corpus format" in capsys.readouterr().err
+    other_package(CORPUS_FORMATS, "ljson", "LanguageJson", documented("A corpus format"))
     for path in (plain, archive):  # the languages are those of the file
-        assert separate(tmp_path, path, "--format", "jsonl") == 0
+        assert separate(tmp_path, path, "--format", "ljson") == 0
         assert (tmp_path / "o.en").read_text() == side(0)
         assert (tmp_path / "o.fr").read_text() == side(1), "a line break in a segment is a space"
-    assert separate(tmp_path, plain, "--source-lang", "fr", "--target-lang", "en", "--format", "jsonl") == 0
+    assert separate(tmp_path, plain, "--source-lang", "fr", "--target-lang", "en", "--format", "ljson") == 0
     assert (tmp_path / "o.en").read_text() == side(1), "the source"
     (tmp_path / "o.en").unlink()
     capsys.readouterr()
     languages = ["--source-lang", "en", "--target-lang", "fr"]
     assert separate(tmp_path, plain, *languages) == 2, "it is used only if it is named"
-    assert separate(tmp_path, plain, *languages, "--format", "jsonl", "--members", "a", "b") == 2
+    assert separate(tmp_path, plain, *languages, "--format", "ljson", "--members", "a", "b") == 2
     assert "--format is that of one file" in capsys.readouterr().err
     for content, says in (
         (text[:-20], "damaged after line 299"),
         (text + '{"en": "x"}\n', "damaged after line 300 (no 'fr')"),
         (gzip.compress(text.encode())[:-12], "damaged after line"),
-        (text.encode() + b'{"en": "x", "fr": 3}\n', "jsonl of other-jsonl 1.2 yields ('x', 3) as row 301"),
+        (text.encode() + b'{"en": "x", "fr": 3}\n', "ljson of other-ljson 1.2 yields ('x', 3) as row 301"),
     ):
         plain.write_bytes(content.encode() if isinstance(content, str) else content)
-        assert separate(tmp_path, plain, *languages, "--format", "jsonl") == 2
+        assert separate(tmp_path, plain, *languages, "--format", "ljson") == 2
         error = capsys.readouterr().err
         assert says in error
-        assert "a.jsonl" in error
+        assert "a.ljson" in error
         assert not (tmp_path / "o.en").exists()
 
 

@@ -72,12 +72,12 @@ def test_a_format_of_another_package(config, other_package, documented):
     entry = config["corpora"][0]
     for side in ("source", "target"):
         del entry[side]
-    entry |= {"file": "pairs.jsonl", "format": "jsonl"}
+    entry |= {"file": "pairs.ljson", "format": "ljson"}
     assert mistakes(config)[0].startswith("corpora[0].format: must be tmx, tsv, or the name of a corpus format of ano")
-    other_package(CORPUS_FORMATS, "jsonl", "JsonLines", documented("A corpus format"))
+    other_package(CORPUS_FORMATS, "ljson", "LanguageJson", documented("A corpus format"))
     checked = checked_config(config)
     (corpus, *_) = corpora_of(checked.corpora, checked.languages, None)
-    assert corpus.separated.options() == "--format jsonl"
+    assert corpus.separated.options() == "--format ljson"
     entry["members"] = {"source": "a", "target": "b"}
     assert "format and members cannot be combined" in mistakes(config)[0]
     del entry["members"], entry["file"]
