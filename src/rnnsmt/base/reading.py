@@ -200,7 +200,7 @@ def read_parallel(*paths: StrPath) -> Iterator[tuple[str, ...]]:
 
 
 def read_references(text: StrPath, references: Sequence[StrPath]) -> tuple[list[str], list[list[str]]]:
-    """Read decoder output, or the source of a dev set, together with its references: all that is demanded of them.
+    """Read decoder output, or the source of a dev set, with its references, and check what both must satisfy.
 
     The number of empty segments is printed on stderr.
     """

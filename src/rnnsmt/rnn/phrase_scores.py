@@ -123,7 +123,8 @@ def score_phrases(
 ) -> NDArray[np.float64]:
     """Return log p(target | source) of P phrase pairs, natural logarithms, float64 [P].
 
-    This is the score of a pair everywhere: the sum over the words of the target and EOS (Cho et al. 2014, section 3.1).
+    This is the score of a given pair everywhere: the sum over the words of the target and EOS (Cho et al. 2014, section
+    3.1). ``rnnsmt.rnn.generation`` adds up the same terms while it searches targets.
 
     Args:
         softmax: that of the output layer of the model.

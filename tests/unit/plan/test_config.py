@@ -145,7 +145,7 @@ MISTAKES = {
     ),
     "a wrong choice": (
         lambda c: c["alignment"].update(symmetrization="grow-diag-final-an"),
-        ["alignment.symmetrization: must be grow-diag-final-and, grow-diag-final, grow-diag, "],
+        ["alignment.symmetrization: must be grow-diag-final-and, "],
     ),
     "a wrong fraction": (
         lambda c: c["selection"].update(bitext=1.5),
