@@ -211,7 +211,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 
 def entry() -> None:
     """Run the console command; a closed pipe prints no traceback."""
-    base.is_program = True
+    base.is_program, base.has_docstrings = True, False
     gc.set_threshold(100_000)  # imports create many objects and no garbage; the default takes 0.1 s with numba
     sys.unraisablehook = signal_again
     code: object = None

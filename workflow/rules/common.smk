@@ -40,7 +40,9 @@ if find_spec("rnnsmt") is None or not (has_image or linting) and shutil.which("r
         f"environment (source {Path(sys.executable).parent}/activate), or install it (pip install rnnsmt=={VERSION})"
     )
 
-from rnnsmt import __version__
+from rnnsmt import __version__, base
+
+base.has_docstrings = False  # takes a third of a second
 
 if __version__ != VERSION:
     raise WorkflowError(f"rnnsmt {__version__} is installed, but this workflow requires {VERSION}")

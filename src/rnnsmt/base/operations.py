@@ -280,7 +280,7 @@ def operation(version: int) -> Callable[[Callable[Parameters, Result]], Callable
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         described = Operation(function, version)
         checked = _checked(described)
-        if not base.is_program:  # a command prints neither of them
+        if base.has_docstrings:
             checked.__doc__ = described.documentation()
             checked.__signature__ = _readable(function)  # type: ignore[attr-defined]
         checked.__operation__ = described  # type: ignore[attr-defined]
