@@ -30,11 +30,9 @@ def requires(*plugins: str) -> None:
 
 def inputs_of_the_training(directory: Path) -> None:
     """Write the files that the training reads, with any content."""
-    pairs = directory / "results/rnn/pairs"
-    pairs.mkdir(parents=True)
-    sides = [f"{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")]
-    for name in ("pairs.json", "vocab.source.txt", "vocab.target.txt", *sides):
-        (pairs / name).write_text("x")
+    for name in ("phrases/pairs.safetensors", *(f"rnn/vocabularies/vocab.{side}.txt" for side in ("source", "target"))):
+        (directory / "results" / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / "results" / name).write_text("x")
 
 
 def submitted(tmp_path: Path, executor: str, *options: str) -> list[Any]:
