@@ -22,6 +22,7 @@ from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.base.writing import TEMPORARY
 from rnnsmt.corpus.download import TAR_DAMAGED, fetch_first, is_plain, open_tar
+from rnnsmt.registries import SEARCH_FEATURES
 from rnnsmt.search.binary import NAME as BINARY
 
 SUMS = "SHA256SUMS"
@@ -125,6 +126,7 @@ def _unpack(archive: Path, name: str, directory: Path) -> None:
                 if hashed.digest.hexdigest() != directory.name:
                     raise InputError(f"{name}: was changed while it was read; run the same command again")
             _check_sums(unpacked, digests, name)
+            _check_networks(unpacked, name)
             try:
                 unpacked.rename(directory)
             except OSError:
@@ -200,3 +202,17 @@ def _check_sums(directory: Path, digests: dict[str, str], name: str) -> None:
         raise InputError(f"{name}: {next(iter(listed))[:100]!r} in {SUMS} is missing; download the archive again")
     if os.path.lexists(directory / BINARY):  # under a name that this file system does not distinguish from it
         raise InputError(f"{name}: contains a binary model; if you trust it, unpack it and specify the directory")
+
+
+def _check_networks(directory: Path, name: str) -> None:
+    """Refuse networks of the search that are read by code of another package, which an archive must not load.
+
+    name: name of the archive in messages.
+    """
+    lines = (directory / "moses.ini").read_text(errors="replace") if (directory / "moses.ini").is_file() else ""
+    for kind in {line.partition(" ")[0] for line in lines.splitlines()} - {""}:
+        if kind == kind.upper() and (package := SEARCH_FEATURES.package(kind.lower())):
+            raise InputError(
+                f"{name}: its feature {kind} is computed by code of the package {package}; if you trust the archive, "
+                "unpack it and specify the directory"
+            )

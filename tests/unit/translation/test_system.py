@@ -39,6 +39,7 @@ from rnnsmt.translation.description import Description
 from rnnsmt.translation.lines import BLOCK, waiting_lines
 from rnnsmt.translation.system import System
 
+from ..other_package import install
 from ..phrase_store import compute_column, make_pairs, options_of
 from ..search.twin import SOURCE, TARGET, tiny_model
 
@@ -691,6 +692,20 @@ def test_archives_that_tarfile_does_not_refuse(archive, tmp_path):
     attributes.type = tarfile.XHDTYPE
     assert "too long" in refused((attributes, b"x" * (2 << 20)))
     refused(*((tarfile.TarInfo(f"{top}/{number}"), b"") for number in range(1001)))
+
+
+def test_an_archive_does_not_load_another_package(system, monkeypatch, tmp_path):
+    """Its moses.ini names a network that an installed package reads: the package is named, and not imported."""
+    code = "raise SystemExit('imported')"
+    install(
+        tmp_path, monkeypatch, "their-networks", {"rnnsmt.search_features": {"topic": "their_networks:Topic"}}, code
+    )
+    directory = tmp_path / "forged"
+    shutil.copytree(system, directory)
+    with_line(directory, "TOPIC name=TOPIC0 path=model.safetensors unknown=class")
+    with pytest.raises(InputError, match=r"TOPIC is computed by code of the package their-networks 1\.2"):
+        archives._check_networks(directory, "forged.tar")
+    archives._check_networks(system, "a.tar")
 
 
 def test_an_archive_that_changes_while_it_is_read(archive, monkeypatch):
