@@ -15,22 +15,24 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from rnnsmt.phrases.pairs import PhrasePairs
+
 BLOCK = 1 << 16
 """Number of scores of a block."""
 
 
 class ColumnInputs(NamedTuple):
-    """What a column is computed from.
+    """The inputs and options of the computation of a column.
 
     Attributes:
-        pairs: file of the phrase pairs (``rnnsmt.phrases.pairs``).
+        pairs: the phrase pairs.
         begin, end: the pairs ``begin`` to ``end - 1`` are scored.
         vocabularies: directory of the vocabularies of the networks, if the column uses them.
         model: file of the trained network, if the column has one.
         device, threads: as in ``rnnsmt.networks.devices.set_up_device``.
     """
 
-    pairs: Path
+    pairs: "PhrasePairs"
     begin: int
     end: int
     vocabularies: Path | None = None
@@ -68,10 +70,8 @@ class WordColumn(ScoreColumn):
         """Yield the scores of the pairs."""
         import numpy as np
 
-        from rnnsmt.phrases.pairs import PhrasePairs
-
         block: list[float] = []
-        for source, target in PhrasePairs(inputs.pairs).texts(inputs.begin, inputs.end):
+        for source, target in inputs.pairs.texts(inputs.begin, inputs.end):
             block.append(self.score(source, target))
             if len(block) == BLOCK:
                 yield np.array(block, np.float32)

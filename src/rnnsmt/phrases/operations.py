@@ -265,9 +265,10 @@ def column(
     from rnnsmt.phrases.pairs import PhrasePairs
 
     number, shards = shard
-    begin, end = (len(PhrasePairs(pairs)) * part // shards for part in (number - 1, number))
+    store = PhrasePairs(pairs)
+    begin, end = (len(store) * part // shards for part in (number - 1, number))
     directory, network = (None if path is None else Path(path) for path in (vocabularies, model))
-    blocks = COLUMNS[name].scores(ColumnInputs(Path(pairs), begin, end, directory, network, device, threads))
+    blocks = COLUMNS[name].scores(ColumnInputs(store, begin, end, directory, network, device, threads))
 
     def check(scores: int) -> None:
         if scores != end - begin:

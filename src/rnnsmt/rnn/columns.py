@@ -35,7 +35,7 @@ class Rnn(ScoreColumn):
 
         if inputs.vocabularies is None or inputs.model is None:
             raise InputError("--vocabularies and --model: are required for the feature rnn")
-        pairs, setup = Pairs.open(inputs.pairs, inputs.vocabularies), set_up_device(inputs.device, 1)
+        pairs, setup = Pairs.of(inputs.pairs, inputs.vocabularies), set_up_device(inputs.device, 1)
         network = load_model_of(pairs.vocabularies, inputs.vocabularies, inputs.model, setup)
         return score_batches(network, pairs, inputs.begin, inputs.end, setup.device, inputs.threads)
 
@@ -58,4 +58,4 @@ class WordsOutsideShortlist(ScoreColumn):
 
         if inputs.vocabularies is None:
             raise InputError("--vocabularies: is required for the feature wp")
-        return words_outside(Pairs.open(inputs.pairs, inputs.vocabularies), inputs.begin, inputs.end)
+        return words_outside(Pairs.of(inputs.pairs, inputs.vocabularies), inputs.begin, inputs.end)

@@ -84,18 +84,16 @@ class Pairs:
     """The pairs of a store in the vocabularies of a network.
 
     Attributes:
-        path: the file of the store.
+        store: the pairs as ids of the store.
         fingerprint: SHA-256 of pairs and vocabularies.
         sides: source and target.
         vocabularies: those of source and target.
     """
 
-    path: Path
     store: PhrasePairs
     fingerprint: str
     sides: tuple[PhraseSide, PhraseSide]
     vocabularies: tuple[Vocabulary, Vocabulary]
-    number: int
 
     @classmethod
     def open(cls, path: StrPath, vocabularies: StrPath) -> "Pairs":
@@ -104,18 +102,26 @@ class Pairs:
         Raises:
             InputError: a file is missing or malformed.
         """
-        store = PhrasePairs(path)
+        return cls.of(PhrasePairs(path), vocabularies)
+
+    @classmethod
+    def of(cls, store: PhrasePairs, vocabularies: StrPath) -> "Pairs":
+        """Return the pairs of an open store, given a directory of vocabularies.
+
+        Raises:
+            InputError: a vocabulary is missing or malformed.
+        """
         source, target = (Vocabulary.read(file) for file in vocabulary_files(vocabularies))
         digest = hashlib.sha256("\n".join([store.fingerprint, source.hash(), target.hash()]).encode())
         sides = (
             PhraseSide(store.sides[0], store.first, source.ids(store.words[0]), source.eos),
             PhraseSide(store.sides[1], None, target.ids(store.words[1]), target.eos),
         )
-        return cls(Path(path), store, digest.hexdigest(), sides, (source, target), len(store))
+        return cls(store, digest.hexdigest(), sides, (source, target))
 
     def __len__(self) -> int:
         """Return the number of pairs."""
-        return self.number
+        return len(self.store)
 
     def source(self, i: int) -> NDArray[np.int32]:
         """Return the source phrase of pair i as ids, with EOS."""

@@ -126,7 +126,7 @@ class RnnTask(PairTask):
         super().__init__(pairs, "pairs", settings, seed, setup)
         self.trained = len(pairs) - len(self.held_out)
         if self.trained <= 0:
-            raise InputError(f"{pairs.path}: no pairs remain for training; use more text, or omit --held-out")
+            raise InputError(f"{pairs.store.path}: no pairs remain for training; use more text, or omit --held-out")
         groups = group_by_length(pairs, self.held_out)
         pieces = [group[begin : begin + ROWS] for group in groups for begin in range(0, len(group), ROWS)]
         self.validation = [rows_and_lengths(*pair_tensors(pairs, piece, setup.device)) for piece in pieces]
