@@ -19,6 +19,11 @@ _DAMAGED = (EOFError, ValueError, TypeError, OverflowError, MemoryError, Recursi
 """Exceptions of numpy for a file with a damaged header, which it parses as Python."""
 
 
+def concatenated_ranges(begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the integers begins[i]..begins[i] + lengths[i] - 1 of all i, one range after the other."""
+    return np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+
+
 def read_array(path: StrPath, kind: type[np.generic], remedy: str) -> NDArray[Any]:
     """Map a ``.npy`` file of one dimension into memory; elements are read on access.
 

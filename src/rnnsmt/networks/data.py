@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, FailFast
 
-from rnnsmt.base.arrays import GrowingArray, growing_array, read_array, release_pages
+from rnnsmt.base.arrays import GrowingArray, concatenated_ranges, growing_array, read_array, release_pages
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.options import MAX_INT
 from rnnsmt.base.paths import StrPath
@@ -198,10 +198,7 @@ class Sequences(NamedTuple):
 
     def places(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the positions in ``words`` of all ids of the sequences ``index`` [K]."""
-        lengths = self.lengths(index)
-        # position in ``words`` minus position in the result, constant over a sequence
-        differences = np.repeat(self.offsets[index] - (np.cumsum(lengths) - lengths), lengths)
-        return differences + np.arange(len(differences))
+        return concatenated_ranges(self.offsets[index], self.lengths(index))
 
     def joined(self, index: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the concatenated ids of the sequences ``index`` [K], with EOS."""

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.array_file import ArrayFile, ArrayWriter, write_arrays
+from rnnsmt.base.arrays import concatenated_ranges
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner, intern
@@ -95,7 +96,7 @@ class PhrasePairs:
 
     def runs(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the run of each of the pairs ``index`` [K]."""
-        return np.searchsorted(self.first, index, "right") - 1
+        return runs_of(self.first, index)
 
     def texts(self, begin: int = 0, end: int | None = None) -> Iterator[tuple[list[str], list[str]]]:
         """Yield the words of source and target of the pairs ``begin`` to ``end - 1``."""
@@ -114,6 +115,11 @@ class PhrasePairs:
         self._arrays.release()
 
 
+def runs_of(first: NDArray[np.int64], index: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the run of each of the pairs ``index`` [K], given the first pair of each run."""
+    return np.searchsorted(first, index, "right") - 1
+
+
 class Phrases(NamedTuple):
     """Phrases as word ids; both arrays are mapped.
 
@@ -129,8 +135,7 @@ class Phrases(NamedTuple):
         """Return the ids of the phrases ``index`` [K], one after the other, and their lengths [K]."""
         begins = self.offsets[index]
         lengths = self.offsets[index + 1] - begins
-        places = np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
-        return self.words[places].astype(np.int64), lengths
+        return self.words[concatenated_ranges(begins, lengths)].astype(np.int64), lengths
 
 
 def _words(text: NDArray[np.uint8]) -> list[str]:

@@ -16,7 +16,7 @@ from rnnsmt.base.paths import StrPath
 from rnnsmt.base.writing import write_report
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.data import UNK, Vocabulary, check_size, count_words
-from rnnsmt.phrases.pairs import SIDES, PhrasePairs, Phrases
+from rnnsmt.phrases.pairs import SIDES, PhrasePairs, Phrases, runs_of
 
 BLOCK = 1 << 20
 """Number of pairs that are read at a time."""
@@ -44,7 +44,7 @@ class PhraseSide:
     eos: int
 
     def _numbers(self, index: Index) -> Index:
-        return index if self.first is None else np.searchsorted(self.first, index, "right") - 1
+        return index if self.first is None else runs_of(self.first, index)
 
     def phrase(self, i: int) -> NDArray[np.int32]:
         """Return the ids of the phrase of pair i, with EOS."""

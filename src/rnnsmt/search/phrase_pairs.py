@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rnnsmt.base.arrays import concatenated_ranges
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.base.progress import say, warn
@@ -31,11 +32,6 @@ MAX_SOURCE_PHRASE = 20
 
 FEW_PAIRS = 10
 """Below this number of phrase pairs, all of them may be missing from a reordering table by chance."""
-
-
-def concatenated_ranges(begins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the integers begins[i]..begins[i] + lengths[i] - 1 of all i, one range after the other, ``int64``."""
-    return np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
 
 
 class Affiliations(NamedTuple):

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from rnnsmt.base.arrays import concatenated_ranges
 from rnnsmt.search.kernels import stack as kernels
 from rnnsmt.search.kernels.features import FeatureTables, all_features
 from rnnsmt.search.kernels.neural_store import NgramText
@@ -17,7 +18,7 @@ from rnnsmt.search.model import SearchModel
 from rnnsmt.search.nbest import NBest, NBestExtractor, Translation, target_strings
 from rnnsmt.search.neural import NeuralFeature
 from rnnsmt.search.options import SearchOptions
-from rnnsmt.search.phrase_pairs import TranslationOptions, concatenated_ranges
+from rnnsmt.search.phrase_pairs import TranslationOptions
 from rnnsmt.search.source_text import MAX_WORDS
 from rnnsmt.search.translation_options import rank
 

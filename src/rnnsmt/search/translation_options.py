@@ -5,6 +5,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 
+from rnnsmt.base.arrays import concatenated_ranges
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.reading import words_of
 from rnnsmt.formats.ini import PHRASE_DICTIONARY
@@ -12,7 +13,7 @@ from rnnsmt.search.kernels import tables as table_kernels
 from rnnsmt.search.kernels.features import score_alone, suffix_maxima
 from rnnsmt.search.kernels.records import RankedOptions
 from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel
-from rnnsmt.search.phrase_pairs import Affiliations, TargetPhrases, TranslationOptions, concatenated_ranges
+from rnnsmt.search.phrase_pairs import Affiliations, TargetPhrases, TranslationOptions
 from rnnsmt.search.source_text import check_sentences, sentence_bytes
 
 
