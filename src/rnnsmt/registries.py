@@ -24,8 +24,8 @@ SEARCH_FEATURES: "Registry[SearchFeature]" = Registry(
     "feature of the search",
     "rnnsmt.search_features",
     {
-        "cslm": ("rnnsmt.search.features:Cslm", "continuous-space language model (Schwenk 2007)"),
-        "nnjm": ("rnnsmt.search.features:Nnjm", "neural network joint model (Devlin et al. 2014)"),
+        "cslm": ("rnnsmt.search.features:CslmFeature", "continuous-space language model (Schwenk 2007)"),
+        "nnjm": ("rnnsmt.search.features:NnjmFeature", "neural network joint model (Devlin et al. 2014)"),
     },
 )
 """Networks that the search queries. In a moses.ini, their kind is the name in capital letters."""
@@ -34,7 +34,7 @@ COLUMNS: "Registry[ScoreColumn]" = Registry(
     "score column",
     "rnnsmt.columns",
     {
-        "rnn": ("rnnsmt.rnn.columns:Rnn", "log p(target | source) of the RNN Encoder-Decoder (Cho et al. 2014)"),
+        "rnn": ("rnnsmt.rnn.columns:RnnScore", "log p(target | source) of the RNN Encoder-Decoder (Cho et al. 2014)"),
         "wp": (
             "rnnsmt.rnn.columns:WordsOutsideShortlist",
             "word penalty of the paper, number of target words outside the networks' shortlist",

@@ -19,7 +19,7 @@ from rnnsmt.base.progress import Meter
 from rnnsmt.base.reading import words_of
 from rnnsmt.base.rendering import canvas
 from rnnsmt.formats.phrase_table import PhraseEntry, PhraseLines, read_phrase_lines
-from rnnsmt.phrases.augmentation import ScoreColumn
+from rnnsmt.phrases.augmentation import ColumnFiles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ def _lines(table: StrPath) -> Iterator[PhraseLines]:
         meter.add(len(lines.bounds))
 
 
-def _entries(table: StrPath, column: ScoreColumn, wanted: NDArray[np.int64]) -> dict[int, PhraseEntry]:
+def _entries(table: StrPath, column: ColumnFiles, wanted: NDArray[np.int64]) -> dict[int, PhraseEntry]:
     """Return the entries of some lines (0-based, ascending) by line, if every line of the table has a score."""
     entries: dict[int, PhraseEntry] = {}
     begin = 0
@@ -100,7 +100,7 @@ def draw_sample(table: StrPath, scores: Sequence[str], size: int, seed: int) -> 
     Args:
         scores: network scores of its lines, in consecutive shards.
     """
-    column = ScoreColumn(scores)
+    column = ColumnFiles(scores)
     total = len(column)
     if not total:
         raise InputError(
@@ -273,7 +273,7 @@ def examples_of(
     from rnnsmt.rnn.generation import sample_targets
 
     wanted = np.array(sorted({line for phrase in chosen for line in range(phrase.begin, phrase.end)}), np.int64)
-    column = ScoreColumn(scores)
+    column = ColumnFiles(scores)
     entry_of = _entries(table, column, wanted)
     sources = [vocabularies[0].ids(words_of(entry_of[phrase.begin].source), eos=True) for phrase in chosen]
     drawn = sample_targets(model, sources, draws, seed, LONGEST)

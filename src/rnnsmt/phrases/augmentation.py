@@ -35,7 +35,7 @@ MAX_SCORE = 20.0
 """Maximum score: a log probability is not positive, and a larger count is not plausible."""
 
 
-class ScoreColumn:
+class ColumnFiles:
     """One score per line of the table, a natural logarithm, from one file or from consecutive parts."""
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -94,7 +94,7 @@ def augment_table(
     """
     if Path(output).exists() and Path(table).exists() and Path(output).samefile(table):
         raise InputError(f"--output {output}: is the table itself; choose another file")
-    opened = [ScoreColumn(paths) for paths in columns]
+    opened = [ColumnFiles(paths) for paths in columns]
     numbers, scored = (None, 0) if kept_lines is None else read_kept_lines(kept_lines)
     meter = Meter("adding columns")
     lines, scores = 0, 0
@@ -169,7 +169,7 @@ def augment_model(
         if "path" in feature.options:
             feature.options["path"] = str(ini.file_of(feature).resolve())
     table.options |= {"path": str(Path(output).resolve()), "num-features": str(scores + len(columns))}
-    ini.weights[table.name] += [COUNT_WEIGHT if ScoreColumn(paths).is_count else COLUMN_WEIGHT for paths in columns]
+    ini.weights[table.name] += [COUNT_WEIGHT if ColumnFiles(paths).is_count else COLUMN_WEIGHT for paths in columns]
     ini.write(output_ini)
     return figures
 

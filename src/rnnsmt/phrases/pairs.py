@@ -66,7 +66,7 @@ class PhrasePairs:
         try:
             self.words = tuple(_words(arrays[f"{side} vocabulary"]) for side in SIDES)
             self.first: NDArray[np.int64] = arrays["first"]
-            self.sides = tuple(Phrases(arrays[f"{side} words"], arrays[f"{side} offsets"]) for side in SIDES)
+            self.sides = tuple(PhraseIds(arrays[f"{side} words"], arrays[f"{side} offsets"]) for side in SIDES)
         except (KeyError, ValueError):
             agree = False
         else:
@@ -120,7 +120,7 @@ def runs_of(first: NDArray[np.int64], index: NDArray[np.int64]) -> NDArray[np.in
     return np.searchsorted(first, index, "right") - 1
 
 
-class Phrases(NamedTuple):
+class PhraseIds(NamedTuple):
     """Phrases as word ids; both arrays are mapped.
 
     Attributes:

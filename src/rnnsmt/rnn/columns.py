@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Rnn(ScoreColumn):
+class RnnScore(ScoreColumn):
     """log p(target | source) of the RNN Encoder-Decoder (Cho et al. 2014, section 3.1).
 
     The score is a natural logarithm; it includes EOS and is not normalised by length. Each score differs by less than

@@ -16,7 +16,7 @@ from rnnsmt.base.paths import StrPath
 from rnnsmt.base.writing import write_report
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.data import UNK, Vocabulary, check_size, count_words
-from rnnsmt.phrases.pairs import SIDES, PhrasePairs, Phrases, runs_of
+from rnnsmt.phrases.pairs import SIDES, PhraseIds, PhrasePairs, runs_of
 
 BLOCK = 1 << 20
 """Number of pairs that are read at a time."""
@@ -38,7 +38,7 @@ class PhraseSide:
         eos: the id of the end of a phrase.
     """
 
-    phrases: Phrases
+    phrases: PhraseIds
     first: NDArray[np.int64] | None
     ids: NDArray[np.int32]
     eos: int

@@ -32,7 +32,7 @@ class SearchFeature(SystemFeature, ABC):
         """
 
 
-class Cslm(SearchFeature):
+class CslmFeature(SearchFeature):
     """The continuous-space language model (Schwenk 2007)."""
 
     label = "CSLM"
@@ -49,7 +49,7 @@ class Cslm(SearchFeature):
         return NeuralLM(name, CslmScorer(path, network.device, network.threads, unknown_score=unknown))
 
 
-class Nnjm(SearchFeature):
+class NnjmFeature(SearchFeature):
     """The neural network joint model (Devlin et al. 2014)."""
 
     label = "NNJM"

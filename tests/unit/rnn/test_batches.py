@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from rnnsmt.networks import batches  # noqa: E402
 from rnnsmt.networks.batches import SORTED_TOGETHER, ShuffledBatches, SortedBatches, draw_held_out  # noqa: E402
-from rnnsmt.phrases.pairs import Phrases  # noqa: E402
+from rnnsmt.phrases.pairs import PhraseIds  # noqa: E402
 from rnnsmt.rnn.pairs import PhraseSide  # noqa: E402
 from rnnsmt.rnn.settings import RnnSettings  # noqa: E402
 from rnnsmt.rnn.training import PairBatches, group_by_length, longer_side, pair_tensors  # noqa: E402
@@ -31,7 +31,7 @@ class MadePairs:
         sides = []
         for _ in range(2):
             offsets = np.concatenate([[0], np.cumsum(rng.integers(1, longest, n))])
-            phrases = Phrases(rng.integers(1, 50, offsets[-1]).astype(np.uint16), offsets)
+            phrases = PhraseIds(rng.integers(1, 50, offsets[-1]).astype(np.uint16), offsets)
             sides.append(PhraseSide(phrases, None, np.arange(50, dtype=np.int32), EOS))
         self.sides, self.number = tuple(sides), n
 

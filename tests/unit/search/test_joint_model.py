@@ -10,7 +10,7 @@ import pytest
 from rnnsmt.formats.ini import Feature, MosesIni
 from rnnsmt.search import binary, neural
 from rnnsmt.search.decoder import decode, features_of_derivations, translations
-from rnnsmt.search.features import Cslm, Nnjm
+from rnnsmt.search.features import CslmFeature, NnjmFeature
 from rnnsmt.search.model import SearchModel, load_model, model_texts, read_tables
 from rnnsmt.search.nbest import Translation
 from rnnsmt.search.neural import JointFeature, NeuralLM
@@ -130,8 +130,8 @@ class Loaded:
 
 @pytest.fixture(autouse=True)
 def _hashed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Cslm, "load", lambda self, name, *_: NeuralLM(name, HashedScorer()))
-    monkeypatch.setattr(Nnjm, "load", lambda self, name, *_: JointFeature(name, HashedJoint()))
+    monkeypatch.setattr(CslmFeature, "load", lambda self, name, *_: NeuralLM(name, HashedScorer()))
+    monkeypatch.setattr(NnjmFeature, "load", lambda self, name, *_: JointFeature(name, HashedJoint()))
 
 
 def _sentences(seed: int, count: int, longest: int) -> list[str]:

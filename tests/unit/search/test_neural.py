@@ -12,7 +12,7 @@ from rnnsmt.cli import main
 from rnnsmt.formats.ini import Feature, MosesIni
 from rnnsmt.search import neural
 from rnnsmt.search.decoder import decode
-from rnnsmt.search.features import Cslm
+from rnnsmt.search.features import CslmFeature
 from rnnsmt.search.kernels.neural_choice import choose_for_neural
 from rnnsmt.search.kernels.records import STAMP
 from rnnsmt.search.lockstep import LockstepSearch
@@ -62,7 +62,7 @@ class HashedScorer:
 @pytest.fixture
 def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[TinyModel, SearchModel, MosesIni]]:
     """Return a function that creates a tiny model with a neural LM of a given weight."""
-    monkeypatch.setattr(Cslm, "load", lambda self, name, *_: NeuralLM(name, HashedScorer()))
+    monkeypatch.setattr(CslmFeature, "load", lambda self, name, *_: NeuralLM(name, HashedScorer()))
 
     def load(seed: int, weight: float, limit: int = 6) -> tuple[TinyModel, SearchModel, MosesIni]:
         tiny = tiny_model(tmp_path, seed, limit)
