@@ -1,6 +1,7 @@
 """The example package of docs/own-feature.md: its column and its metric in the workflow, and its files on the page."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,8 +23,9 @@ SYSTEMS = [
 @pytest.fixture(scope="module")
 def package(tmp_path_factory) -> str:
     """Install the package in a directory, from a wheel; return the directory."""
-    target = tmp_path_factory.mktemp("package")
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(EXAMPLE)]
+    target, copy = tmp_path_factory.mktemp("package"), tmp_path_factory.mktemp("copy") / "features"
+    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("build", "*.egg-info"))  # the build writes into it
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(copy)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options], check=True)
     return str(target)
 
