@@ -137,6 +137,13 @@ class PhraseIds(NamedTuple):
         lengths = self.offsets[index + 1] - begins
         return self.words[concatenated_ranges(begins, lengths)].astype(np.int64), lengths
 
+    def select(self, index: NDArray[Any]) -> "PhraseIds":
+        """Return the phrases ``index`` [K], in memory, with ids of the same type."""
+        begins = self.offsets[index]
+        lengths = self.offsets[index + 1] - begins
+        words = self.words[concatenated_ranges(begins, lengths)]
+        return PhraseIds(words, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]))
+
 
 def _words(text: NDArray[np.uint8]) -> list[str]:
     """Return the words of a vocabulary.
