@@ -75,4 +75,3 @@ def refuse_form(path: Path, reason: str) -> None:
 def free_large_block() -> None:
     """Allocate and free a large block, after a file was mapped; see ``LARGE``."""
     np.empty(LARGE, np.uint8)  # freed immediately
-

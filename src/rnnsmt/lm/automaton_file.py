@@ -67,7 +67,9 @@ def open_automaton(path: StrPath, remedy: str) -> tuple[Automaton, str, Callable
     return Automaton(LmArrays(**values), Interner.of(table), **entries), arrays.entries["texts"], arrays.release
 
 
-def binarize_lm(arpa: Path, output: Path) -> None:
-    """Write the automaton of an ARPA file as ``output``, atomically."""
+def binarize_lm(arpa: Path, output: Path) -> Automaton:
+    """Write the automaton of an ARPA file as ``output``, atomically; return it."""
     described = describe_texts([arpa])
-    write_automaton(load_automaton(arpa), output, described)
+    lm = load_automaton(arpa)
+    write_automaton(lm, output, described)
+    return lm

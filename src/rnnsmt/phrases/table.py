@@ -8,6 +8,7 @@ It is made from a store of pairs, for the phrases of a text (``rnnsmt.phrases.se
 * ``log scores`` [pairs x columns], natural logarithms.
 * ``affiliations`` [target words]: the source word with which each target word of a pair is affiliated
   (``rnnsmt.nnjm.examples``), 0-based in the source phrase; absent if they were not read.
+* ``counts`` [pairs], how often each pair was extracted, 0 if it is not known.
 * ``reordering log scores`` [rows x columns], distinct rows; ``reordering rows`` [pairs], the row of each pair.
 * ``index``: hash table of the source phrases.
 
@@ -15,7 +16,7 @@ Of the further entries, ``columns`` and ``reordering columns`` are numbers of sc
 files that the table was read from (``rnnsmt.formats.binary_forms``).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -82,6 +83,7 @@ class PhraseTable:
         log_scores: ``float64`` [pairs, columns].
         reordering: reordering scores of the pairs.
         affiliations: ``int8``, parallel to ``targets.words``; None if they were not read.
+        counts: ``float32`` [pairs], how often each pair was extracted; 0 if it is not known.
         index: ``int32`` [power of two], hash table of the source phrases (``index_phrases``).
         texts: description of the text files that the table was read from; empty if it was made from a store.
         release: function that unmaps the pages of the file that were read so far; later reads map them again.
@@ -95,6 +97,7 @@ class PhraseTable:
     log_scores: NDArray[np.float64]
     reordering: ReorderingTable
     affiliations: NDArray[np.int8] | None
+    counts: NDArray[np.float32]
     index: NDArray[np.int32]
     texts: str = ""
     release: Callable[[], None] = lambda: None
@@ -125,6 +128,33 @@ class PhraseTable:
         find_spans(self.index, self.sources.words, self.sources.offsets, ids, bounds, spans)
         return spans
 
+    def counts_of(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], float]:
+        """Return how often pairs were extracted; pairs that are not in the table are omitted.
+
+        Args:
+            pairs: source and target phrases, with single spaces between words.
+        """
+        distinct = list(dict.fromkeys(pairs))
+        words = [source.split(" ") for source, _ in distinct]
+        if not words:
+            return {}
+        bounds = np.cumsum([0, *map(len, words)])
+        spans = self.find_spans([word for of_pair in words for word in of_pair], bounds, max(map(len, words)))
+        sources = spans[bounds[:-1], np.diff(bounds) - 1].tolist()
+        number_of = {word: number for number, word in enumerate(self.target_words)}
+        counts: dict[tuple[str, str], float] = {}
+        for pair, source in zip(distinct, sources, strict=True):
+            if source < 0:
+                continue
+            wanted = [number_of.get(word, -1) for word in pair[1].encode().split(b" ")]
+            rows = np.arange(*self.first[source : source + 2])
+            rows = rows[np.diff(self.targets.offsets[rows[0] : rows[-1] + 2]) == len(wanted)]
+            for position, word in enumerate(wanted):
+                rows = rows[self.targets.words[self.targets.offsets[rows] + position] == word]
+            if len(rows):
+                counts[pair] = float(self.counts[rows[0]])
+        return counts
+
     def write(self, path: StrPath) -> None:
         """Write the table as one file, atomically."""
         arrays: dict[str, NDArray[Any]] = {
@@ -136,6 +166,7 @@ class PhraseTable:
             "source words": self.sources.words,
             "target words": self.targets.words,
             "reordering rows": self.reordering.row_of,
+            "counts": self.counts,
             "index": self.index,
         }
         if self.affiliations is not None:
@@ -181,6 +212,7 @@ def open_table(path: StrPath, remedy: str) -> PhraseTable:
             arrays["reordering rows"],
         ),
         arrays.get("affiliations"),
+        arrays["counts"],
         arrays["index"],
         arrays.entries["texts"],
         arrays.release,
@@ -188,9 +220,17 @@ def open_table(path: StrPath, remedy: str) -> PhraseTable:
 
 
 def index_of(phrases: PhraseIds) -> NDArray[np.int32]:
-    """Return the hash table of distinct phrases for ``find_phrase``, at most half full."""
+    """Return the hash table of phrases (``index_phrases``), at most half full.
+
+    Raises:
+        InputError: they are not distinct.
+    """
     slots = np.zeros(1 << (2 * len(phrases.offsets)).bit_length(), np.int32)
-    index_phrases(slots, phrases.words, phrases.offsets)
+    twice = index_phrases(slots, phrases.words, phrases.offsets)
+    if twice >= 0:
+        raise InputError(
+            "a source phrase of the table occurs in several places; sort the table (LC_ALL=C sort), and import it again"
+        )
     return slots
 
 
@@ -200,6 +240,25 @@ def add_word(key, word):
     return (key ^ np.uint64(word)) * _PRIME
 
 
+@kernel(**INNER)
+def _slot(slots, words, offsets, ids, begin, end, key):
+    """Return the slot of the phrase ``ids[begin:end]``, or the free one at which the search for it ends."""
+    mask = np.uint64(slots.shape[0] - 1)
+    slot = mix(key) & mask
+    while slots[np.int64(slot)] != 0:
+        start = offsets[slots[np.int64(slot)] - 1]
+        if offsets[slots[np.int64(slot)]] - start == end - begin:
+            same = True
+            for position in range(end - begin):
+                if words[start + position] != ids[begin + position]:
+                    same = False
+                    break
+            if same:
+                break
+        slot = (slot + np.uint64(1)) & mask
+    return np.int64(slot)
+
+
 @kernel()
 def index_phrases(slots, words, offsets):
     """Insert phrases into a hash table with linear probing: number + 1, or 0 for a free slot.
@@ -207,42 +266,19 @@ def index_phrases(slots, words, offsets):
     Args:
         slots: ``int32`` [power of two], zeros.
         words, offsets: ``PhraseIds``.
+
+    Returns:
+        A phrase that was inserted before; -1 if all are distinct.
     """
-    mask = np.uint64(slots.shape[0] - 1)
     for phrase in range(offsets.shape[0] - 1):
         key = _OFFSET
         for position in range(offsets[phrase], offsets[phrase + 1]):
             key = add_word(key, words[position])
-        slot = mix(key) & mask
-        while slots[np.int64(slot)] != 0:
-            slot = (slot + np.uint64(1)) & mask
-        slots[np.int64(slot)] = phrase + 1
-
-
-@kernel(**INNER)
-def find_phrase(slots, words, offsets, ids, begin, end, key):
-    """Return the number of the phrase ``ids[begin:end]``, or -1 if it is not in the table.
-
-    Args:
-        slots: as filled by ``index_phrases``, for the phrases ``words``, ``offsets``.
-        key: ``add_word`` of all its words.
-    """
-    mask = np.uint64(slots.shape[0] - 1)
-    slot = mix(key) & mask
-    while True:
-        phrase = np.int64(slots[np.int64(slot)]) - 1
-        if phrase < 0:
+        slot = _slot(slots, words, offsets, words, offsets[phrase], offsets[phrase + 1], key)
+        if slots[slot] != 0:
             return phrase
-        start = offsets[phrase]
-        if offsets[phrase + 1] - start == end - begin:
-            same = True
-            for position in range(end - begin):
-                if words[start + position] != ids[begin + position]:
-                    same = False
-                    break
-            if same:
-                return phrase
-        slot = (slot + np.uint64(1)) & mask
+        slots[slot] = phrase + 1
+    return -1
 
 
 @kernel()
@@ -250,7 +286,7 @@ def find_spans(slots, words, offsets, ids, bounds, out):
     """Look up all spans of sentences.
 
     Args:
-        slots, words, offsets: as in ``find_phrase``.
+        slots: as filled by ``index_phrases``, for the phrases ``words``, ``offsets``.
         ids: ``int32`` [words], the words of the sentences; -1 for those that no phrase has.
         bounds: ``int64`` [sentences + 1].
         out: ``int32`` [words, longest], filled with phrases by first word and length - 1; -1 for none.
@@ -263,4 +299,4 @@ def find_spans(slots, words, offsets, ids, bounds, out):
                 if ids[i + length] < 0:
                     break
                 key = add_word(key, ids[i + length])
-                out[i, length] = find_phrase(slots, words, offsets, ids, i, i + length + 1, key)
+                out[i, length] = slots[_slot(slots, words, offsets, ids, i, i + length + 1, key)] - 1

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.array_file import ArrayFile
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.paths import StrPath
 from rnnsmt.formats.binary_forms import (
     REMEDY,
+    SUFFIX,
     binary_name,
     changed_text,
     describe_texts,
@@ -36,7 +38,7 @@ from rnnsmt.formats.ini import (
     feature_count,
 )
 from rnnsmt.lm.automaton import Automaton, load_automaton
-from rnnsmt.lm.automaton_file import binarize_lm, open_automaton
+from rnnsmt.lm.automaton_file import open_automaton, write_automaton
 from rnnsmt.phrases.table import PhraseTable, open_table
 from rnnsmt.registries import SEARCH_FEATURES
 from rnnsmt.search.neural import NetworkOptions, NeuralFeature
@@ -153,6 +155,30 @@ def model_files(ini: MosesIni, directory: Path | None, feature: Feature) -> tupl
         return own, binaries
 
 
+def used_file(ini: MosesIni, directory: Path | None, feature: Feature) -> Path:
+    """Return the file of a feature that the search reads: the binary form of a table or LM, or the text file.
+
+    Args:
+        directory: as ``model_dir`` of ``load_model``.
+
+    Raises:
+        InputError: there is none.
+    """
+    if feature.kind == "LexicalReordering":  # the binary form of the phrase table has its scores
+        table = used_file(ini, directory, some(ini, (PHRASE_DICTIONARY,))[0])
+        return table if table.name.endswith(SUFFIX) else ini.located(feature, directory)
+    if feature.kind not in (PHRASE_DICTIONARY, *LANGUAGE_MODELS):
+        return ini.located(feature, directory)
+    text, binaries = model_files(ini, directory, feature)
+    texts = [text]
+    if feature.kind == PHRASE_DICTIONARY and (reordering := single(ini, "LexicalReordering")) is not None:
+        texts.append(_text_file(ini, directory, reordering))
+    for path in binaries:
+        if changed_text(ArrayFile(path, REMEDY).entries.get("texts", ""), texts) is None:
+            return path
+    return text
+
+
 def _table_features(ini: MosesIni) -> tuple[Feature, Feature | None, bool]:
     """Return the features of phrase table and reordering table, and whether a network needs the links of the pairs."""
     links = any(SEARCH_FEATURES[feature.network].needs_links for feature in ini.features if feature.network is not None)
@@ -176,8 +202,7 @@ def load_table(ini: MosesIni, directory: Path | None, sentences: list[str] | Non
         if links and table.affiliations is None:
             reason = "has no word alignment of the phrase pairs, which the joint model requires"
         elif table.log_scores.shape[1] != columns or (
-            reordering is not None
-            and table.reordering.log_scores.shape[1] != feature_count(reordering, str(ini.path))
+            reordering is not None and table.reordering.log_scores.shape[1] != feature_count(reordering, str(ini.path))
         ):
             reason = "was created from other files than those of this moses.ini"
         if reason is None:
@@ -222,11 +247,12 @@ def binarize(ini: MosesIni, directory: Path | None, output_dir: Path | None) -> 
     lms = [ini.located(feature, directory) for feature in some(ini, LANGUAGE_MODELS)]
     texts = [ini.located(feature, directory) for feature in (dictionary, reordering) if feature is not None]
     outputs = [(output_dir or path.parent) / binary_name(path) for path in [texts[0], *lms]]
-    for path, output in zip(lms, outputs[1:], strict=True):
-        binarize_lm(path, output)
-    described = describe_texts(texts)
+    descriptions = [describe_texts(paths) for paths in [texts, *([path] for path in lms)]]
+    automata = [load_automaton(path) for path in lms]  # all files are read before the first one is written
     table = read_table(ini, directory)
-    table.texts = described
+    table.texts = descriptions[0]
+    for lm, path, description in zip(automata, outputs[1:], descriptions[1:], strict=True):
+        write_automaton(lm, path, description)
     table.write(outputs[0])
     return outputs, table
 

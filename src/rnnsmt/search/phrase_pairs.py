@@ -51,6 +51,7 @@ class TableText(NamedTuple):
         sources, targets: the phrases.
         source_of, target_of: ``int32`` [pairs], phrases by id, sorted by source id, then in file order.
         log_scores: ``float64`` [pairs, columns].
+        counts: ``float32`` [pairs], how often each pair was extracted; 0 if the table has no counts.
         affiliations: those of the pairs; None if they were not read.
     """
 
@@ -59,6 +60,7 @@ class TableText(NamedTuple):
     source_of: np.ndarray
     target_of: np.ndarray
     log_scores: np.ndarray
+    counts: np.ndarray
     affiliations: Affiliations | None
 
     def table(self, reordering: ReorderingTable | None = None) -> PhraseTable:
@@ -79,6 +81,7 @@ class TableText(NamedTuple):
             self.log_scores,
             no_reordering(len(self.target_of)) if reordering is None else reordering,
             None if self.affiliations is None else self.affiliations.places,
+            self.counts,
             index_of(sources),
         )
 
@@ -118,13 +121,14 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, lin
     keys = np.zeros(1, np.uint64) if sentences is None else wanted_keys(sentences)  # one slot: keep every line
     sources, targets = Interner(1 << 12, 1 << 16), Interner(1 << 12, 1 << 16)
     source_of, target_of = np.zeros(1 << 12, np.int32), np.zeros(1 << 12, np.int32)
-    scores = np.zeros((1 << 12, columns), np.float64)
+    scores, counts = np.zeros((1 << 12, columns), np.float64), np.zeros(1 << 12, np.float32)
     affiliated = (np.zeros((1 << 12) + 1, np.int64), np.zeros(1 << 14, np.int8)) if links else None
     filled, number = 0, 1
     for block in read_table_blocks(path):
         lines = block.count(b"\n")
         rows = filled + lines
-        source_of, target_of, scores = (_with_room(array, rows) for array in (source_of, target_of, scores))
+        arrays = source_of, target_of, scores, counts
+        source_of, target_of, scores, counts = (_with_room(array, rows) for array in arrays)
         sources.reserve(lines, len(block))
         targets.reserve(lines, len(block))
         if affiliated is not None:
@@ -132,7 +136,7 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, lin
             affiliated = _with_room(begins, rows + 1), _with_room(places, int(begins[filled]) + len(block))
         filled, read, code = kernels.phrase_lines(
             np.frombuffer(block, np.uint8), keys, sources.table, targets.table, POW10, source_of, target_of, scores,
-            affiliated, filled,
+            counts, affiliated, filled,
         )  # fmt: skip
         if code:
             _refuse(block, int(read), path, number, code, columns, reordering=False)
@@ -143,7 +147,8 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, lin
     if affiliated is not None:
         begins, places = affiliated
         trimmed = Affiliations(begins[: filled + 1], places[: begins[filled]])
-    return _grouped(sources, targets, source_of[:filled], target_of[:filled], scores[:filled], trimmed)
+    read = source_of[:filled], target_of[:filled], scores[:filled], counts[:filled]
+    return _grouped(sources, targets, *read, trimmed)
 
 
 def _refuse(block: bytes, line: int, path: Path, first: int, code: int, columns: int, *, reordering: bool) -> None:
@@ -169,6 +174,7 @@ def _grouped(
     source_of: np.ndarray,
     target_of: np.ndarray,
     scores: np.ndarray,
+    counts: np.ndarray,
     affiliations: Affiliations | None,
 ) -> TableText:
     order = np.argsort(source_of, kind="stable")
@@ -177,7 +183,8 @@ def _grouped(
         lengths = np.diff(bounds)[order]
         places = affiliations.places[concatenated_ranges(bounds[order], lengths)]
         affiliations = Affiliations(np.concatenate([[0], np.cumsum(lengths)]), places)
-    return TableText(sources, targets, source_of[order], target_of[order], log_scores_of(scores[order]), affiliations)
+    numbers = source_of[order], target_of[order], log_scores_of(scores[order]), counts[order]
+    return TableText(sources, targets, *numbers, affiliations)
 
 
 def load_reordering_table(path: Path, table: TableText, columns: int) -> ReorderingTable:

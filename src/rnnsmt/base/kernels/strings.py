@@ -333,6 +333,10 @@ class Interner:
 
     def ids_of(self, other: "Interner") -> np.ndarray:
         """Return the id in this table of every string of ``other``, or -1, ``int64`` [len(other)]."""
-        out = np.zeros(len(other), np.int64)
-        _map(self.table, other.table.arena, other.table.offsets, len(other), out)
+        return self.find_all(other.table.arena, other.table.offsets[: len(other) + 1])
+
+    def find_all(self, data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Return the ids of the strings of ``data`` (``uint8``) with these offsets, or -1, ``int64`` [n]."""
+        out = np.zeros(len(offsets) - 1, np.int64)
+        _map(self.table, data, offsets, len(out), out)
         return out
