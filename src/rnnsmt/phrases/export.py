@@ -46,14 +46,11 @@ class _Block(NamedTuple):
     runs: NDArray[np.int64]
 
 
-def export_tables(
-    pairs: StrPath, scores: StrPath, reordering: StrPath, outputs: tuple[StrPath, StrPath], threads: int = 1
-) -> dict[str, object]:
-    """Write phrase table and reordering table of a store.
+def export_phrase_table(pairs: StrPath, scores: StrPath, output: StrPath, threads: int = 1) -> dict[str, object]:
+    """Write the phrase table of a store.
 
     Args:
-        scores, reordering: outputs of `phrases score` and `phrases reordering`.
-        outputs: phrase table and reordering table.
+        scores: output of `phrases score`.
         threads: number of compression threads.
 
     Returns:
@@ -61,21 +58,48 @@ def export_tables(
     """
     store = PhrasePairs(pairs)
     table = TableScores(scores, store, "phrases score")
-    orientations = TableScores(reordering, store, "phrases reordering")
     links, *counts = arrays_of(table, (LINKS, *COUNTS), "export the store from which the table was imported")
+
+    def content(rows: slice) -> tuple[Any, ...]:
+        return links[rows], np.stack([array[rows] for array in counts], 1).astype(np.int64), table.probabilities(rows)
+
+    _export(store, output, threads, write_phrase_lines, content)
+    return {"phrase pairs": len(store)}
+
+
+def export_reordering_table(pairs: StrPath, scores: StrPath, output: StrPath, threads: int = 1) -> None:
+    """Write the reordering table of a store.
+
+    Args:
+        scores: output of `phrases reordering`.
+        threads: number of compression threads.
+    """
+    store = PhrasePairs(pairs)
+    table = TableScores(scores, store, "phrases reordering")
+    _export(store, output, threads, write_reordering_lines, lambda rows: (table.probabilities(rows),))
+
+
+def _export(
+    store: PhrasePairs,
+    output: StrPath,
+    threads: int,
+    kernel: Callable[..., tuple[int, int]],
+    content: Callable[[slice], tuple[Any, ...]],
+) -> None:
+    """Write a table.
+
+    Args:
+        kernel: writes the lines of a block of pairs, as ``write_phrase_lines``.
+        content: returns the arguments of the kernel after the phrases, for a range of pairs.
+    """
     meter = Meter("writing", len(store), "pairs")
-    with atomic_blocks(outputs[0], threads) as phrase_out, atomic_blocks(outputs[1], threads) as reordering_out:
+    with atomic_blocks(output, threads) as out:
         for block in _blocks(store):
-            rows, phrases = slice(block.begin, block.end), (block.source, block.target, block.runs)
-            of_pairs = np.stack([array[rows] for array in counts], axis=1).astype(np.int64)
             number = block.end - block.begin
-            scored = (*phrases, links[rows], of_pairs, table.probabilities(rows))
-            _write_lines(phrase_out, write_phrase_lines, number, scored)
-            oriented = (*phrases, orientations.probabilities(rows))
-            _write_lines(reordering_out, write_reordering_lines, number, oriented)
+            lines = block.source, block.target, block.runs, *content(slice(block.begin, block.end))
+            _write_lines(out, kernel, number, lines)
             meter.add(number)
             store.release()
-    return {"phrase pairs": len(store)}
 
 
 def _blocks(store: PhrasePairs) -> Iterator[_Block]:

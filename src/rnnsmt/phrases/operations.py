@@ -452,10 +452,10 @@ def select(
 def export(
     pairs: InputFile,
     scores: InputFile,
-    reordering: InputFile,
     output_phrase_table: OutputFile,
-    output_reordering_table: OutputFile,
     *,
+    reordering: InputFile | None = None,
+    output_reordering_table: OutputFile | None = None,
     threads: Threads = THREADS,
 ) -> WrittenFiles:
     r"""Write phrase pairs and their scores as phrase table and reordering table in Moses format.
@@ -472,21 +472,26 @@ def export(
     Args:
         pairs: phrase pairs, written by `phrases extract`.
         scores: scores of the pairs, written by `phrases score`.
-        reordering: reordering scores of the pairs, written by `phrases reordering`.
         output_phrase_table: output file: phrase table.
+        reordering: reordering scores of the pairs, written by `phrases reordering`.
         output_reordering_table: output file: reordering table.
 
     Returns:
-        Both files; their figure is the number of phrase pairs.
+        The tables; their figure is the number of phrase pairs.
 
     Raises:
         InputError: a file is missing or malformed, has scores of other pairs, or was imported from a table in Moses
-            format.
+            format; or only one of ``reordering`` and ``output_reordering_table`` is given.
     """
-    from rnnsmt.phrases.export import export_tables
+    from rnnsmt.phrases.export import export_phrase_table, export_reordering_table
 
-    outputs = Path(output_phrase_table), Path(output_reordering_table)
-    return WrittenFiles(outputs, export_tables(pairs, scores, reordering, outputs, threads))
+    if (reordering is None) != (output_reordering_table is None):
+        raise InputError("--reordering and --output-reordering-table: must be used together")
+    figures = export_phrase_table(pairs, scores, output_phrase_table, threads)
+    if reordering is None or output_reordering_table is None:
+        return WrittenFiles([Path(output_phrase_table)], figures)
+    export_reordering_table(pairs, reordering, output_reordering_table, threads)
+    return WrittenFiles([Path(output_phrase_table), Path(output_reordering_table)], figures)
 
 
 @operation(version=1)

@@ -50,8 +50,7 @@ def tables_of(directory, corpus, max_length=7, **limits):
     extract, pairs = directory / "extract.parquet", directory / "extracted"
     rnnsmt.phrases.extract(*text, extract, pairs, max_length=max_length, **limits)
     scores = rnnsmt.phrases.score(extract, pairs, lexical.e2f, lexical.f2e, directory / "scores")
-    reordering = rnnsmt.phrases.reordering(extract, pairs, directory / "reordering")
-    rnnsmt.phrases.export(pairs, scores, reordering, directory / "table", directory / "reordering-table")
+    rnnsmt.phrases.export(pairs, scores, directory / "table")
     return (directory / "table").read_text().splitlines()
 
 

@@ -20,7 +20,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.numbers import put_number
 from rnnsmt.base.reading import read_lines
 from rnnsmt.cli import main
-from rnnsmt.phrases.export import export_tables
+from rnnsmt.phrases.export import export_phrase_table, export_reordering_table
 from rnnsmt.phrases.extract_file import ExtractFile, connect
 from rnnsmt.phrases.extraction import extract_phrases
 from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
@@ -59,7 +59,8 @@ def build(
     extracted = names["x.parquet"], names["pairs"]
     score_phrases(*extracted, names["e2f"], names["f2e"], names["scores"], smoothing=smoothing, **limits)
     score_orientations(*extracted, names["orders"], **limits)
-    export_tables(names["pairs"], names["scores"], names["orders"], (names["pt"], names["rt"]))
+    export_phrase_table(names["pairs"], names["scores"], names["pt"])
+    export_reordering_table(names["pairs"], names["orders"], names["rt"])
     return list(read_lines(names["pt"])), list(read_lines(names["rt"]))
 
 
@@ -477,7 +478,8 @@ def test_both_doors_write_the_same_bytes(tmp_path):
         rnnsmt.phrases.extract(*inputs, x, store, max_length=5)
         scored = rnnsmt.phrases.score(x, store, lexical.e2f, lexical.f2e, directory / "scores")
         ordered = rnnsmt.phrases.reordering(x, store, directory / "orders")
-        rnnsmt.phrases.export(store, scored, ordered, directory / "pt.gz", directory / "rt.gz")
+        tables = {"reordering": ordered, "output_reordering_table": directory / "rt.gz"}
+        rnnsmt.phrases.export(store, scored, directory / "pt.gz", **tables)
         for name in names:
             assert (directory / name).read_bytes() == (tmp_path / name).read_bytes(), name
         assert scored.figures["phrase pairs"] == len(list(read_lines(directory / "pt.gz")))
