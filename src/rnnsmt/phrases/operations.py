@@ -483,7 +483,7 @@ def export(
         InputError: a file is missing or malformed, has scores of other pairs, or was imported from a table in Moses
             format; or only one of ``reordering`` and ``output_reordering_table`` is given.
     """
-    from rnnsmt.phrases.export import export_phrase_table, export_reordering_table
+    from rnnsmt.phrases.exporting import export_phrase_table, export_reordering_table
 
     if (reordering is None) != (output_reordering_table is None):
         raise InputError("--reordering and --output-reordering-table: must be used together")

@@ -20,7 +20,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.numbers import put_number
 from rnnsmt.base.reading import read_lines
 from rnnsmt.cli import main
-from rnnsmt.phrases.export import export_phrase_table, export_reordering_table
+from rnnsmt.phrases.exporting import export_phrase_table, export_reordering_table
 from rnnsmt.phrases.extract_file import ExtractFile, connect
 from rnnsmt.phrases.extraction import extract_phrases
 from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
@@ -234,7 +234,7 @@ def test_blocks_batches_and_buffers_do_not_show(tmp_path, monkeypatch):
     monkeypatch.setattr("rnnsmt.phrases.aligned_text.BLOCK_TOKENS", 40)
     monkeypatch.setattr("rnnsmt.phrases.extraction.EXTRACTED_TOKENS", 40)
     monkeypatch.setattr("rnnsmt.phrases.extract_file.BATCH_ROWS", 17)
-    monkeypatch.setattr("rnnsmt.phrases.export.BUFFER_BYTES", 64)
+    monkeypatch.setattr("rnnsmt.phrases.exporting.BUFFER_BYTES", 64)
     assert build(tmp_path, corpus) == whole
 
 
