@@ -15,7 +15,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decimals import six_digits
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.rendering import canvas
-from rnnsmt.phrases.column_files import COUNTS, SCORES, Column, TableScores, arrays_of
+from rnnsmt.phrases.column_files import COUNT_NAMES, SCORE_NAMES, Column, TableScores, arrays_of
 from rnnsmt.phrases.pairs import PhrasePairs
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rnnsmt.networks.data import Vocabulary
     from rnnsmt.rnn.model import RNNEncoderDecoder
 
-DIRECT = SCORES[2]
+DIRECT = SCORE_NAMES[2]
 """Name of the direct phrase probability among the scores of a table."""
 
 MORE_WORDS_THAN = 3
@@ -64,7 +64,9 @@ class ScoredPairs:
         self.network = Column(network, self.pairs)
         scores = TableScores(table, self.pairs, "phrases score")
         needed = "the table must have Moses' four scores, and counts"
-        self._direct, self._count, self._source_count = arrays_of(scores, (DIRECT, COUNTS[2], COUNTS[1]), needed)
+        self._direct, self._count, self._source_count = arrays_of(
+            scores, (DIRECT, COUNT_NAMES[2], COUNT_NAMES[1]), needed
+        )
 
     def direct(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return p(target|source) of pairs by the table."""

@@ -3,9 +3,10 @@
 A file of arrays (``rnnsmt.base.array_file``), with the entry ``pairs``, the fingerprint of the store. There are three
 kinds:
 
-* Scores of the phrase table (`phrases score`): the scores in Moses' order (``SCORES``), ``links`` (bit 8 · target +
-  source), the counts of target phrase, source phrase and pair (``COUNTS``), and ``affiliations``, which has one element
-  for each target word (``rnnsmt.align.affiliation``). Imported tables have no links, and counts if the table has.
+* Scores of the phrase table (`phrases score`): the scores in Moses' order (``SCORE_NAMES``), ``links`` (bit 8 · target +
+  source), the counts of target phrase, source phrase and pair (``COUNT_NAMES``), and ``affiliations``, which has one
+  element for each target word (``rnnsmt.align.affiliation``). An imported table has no links; its counts are 0 if it
+  does not have them.
 * Reordering scores (`phrases reordering`): ``ORIENTATIONS``.
 * A score column of systems (`phrases column`): ``score``, natural logarithms or counts, with the entry ``name``. A file
   may be a part: the entry ``begin`` is its first pair.
@@ -29,10 +30,10 @@ from rnnsmt.base.kernels.decimals import six_digits
 from rnnsmt.base.paths import StrPath
 from rnnsmt.phrases.pairs import PhrasePairs
 
-SCORES = ("p(source|target)", "lex(source|target)", "p(target|source)", "lex(target|source)")
+SCORE_NAMES = ("p(source|target)", "lex(source|target)", "p(target|source)", "lex(target|source)")
 """Scores of a phrase table, in Moses' order."""
 
-COUNTS = ("count(target)", "count(source)", "count")
+COUNT_NAMES = ("count(target)", "count(source)", "count")
 
 LINKS, AFFILIATIONS, SCORE = "links", "affiliations", "score"
 

@@ -14,7 +14,7 @@ from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_integer, put_number
 from rnnsmt.base.parallel import Writer, atomic_blocks
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import Meter
-from rnnsmt.phrases.column_files import COUNTS, LINKS, TableScores, arrays_of
+from rnnsmt.phrases.column_files import COUNT_NAMES, LINKS, TableScores, arrays_of
 from rnnsmt.phrases.pairs import BLOCK, SIDES, PhrasePairs
 
 BUFFER_BYTES = 1 << 20
@@ -58,7 +58,7 @@ def export_phrase_table(pairs: StrPath, scores: StrPath, output: StrPath, thread
     """
     store = PhrasePairs(pairs)
     table = TableScores(scores, store, "phrases score")
-    links, *counts = arrays_of(table, (LINKS, *COUNTS), "export the store from which the table was imported")
+    links, *counts = arrays_of(table, (LINKS, *COUNT_NAMES), "export the store from which the table was imported")
 
     def content(rows: slice) -> tuple[Any, ...]:
         return links[rows], np.stack([array[rows] for array in counts], 1).astype(np.int64), table.probabilities(rows)

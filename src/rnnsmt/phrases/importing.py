@@ -16,15 +16,26 @@ from numpy.typing import DTypeLike
 from rnnsmt.align.affiliation import affiliate
 from rnnsmt.base.array_file import ArrayWriter, write_arrays
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.kernels import table_lines as fields
 from rnnsmt.base.kernels.decimals import six_digits
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.strings import POW10, Interner, intern
-from rnnsmt.base.kernels.table_lines import MALFORMED, numbers, read_links, split_line
+from rnnsmt.base.kernels.table_lines import (
+    COUNTS,
+    FIELDS,
+    LINKS,
+    MALFORMED,
+    SCORES,
+    SOURCE,
+    TARGET,
+    check_reordering_line,
+    numbers,
+    read_links,
+    split_line,
+)
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import Meter
 from rnnsmt.formats.phrase_table import PhraseLines, read_phrase_lines, read_table_blocks, refuse_line
-from rnnsmt.phrases.column_files import AFFILIATIONS, COUNTS, ORIENTATIONS, SCORES
+from rnnsmt.phrases.column_files import AFFILIATIONS, COUNT_NAMES, ORIENTATIONS, SCORE_NAMES
 from rnnsmt.phrases.pairs import PairsWriter, pair_types
 
 LAST_PLACE = 127
@@ -59,9 +70,9 @@ def import_tables(
         store = PairsWriter(writer := stack.enter_context(write_arrays(output, pair_types([1 << 32, 1 << 32]))))
         for lines in read_phrase_lines(phrase_table):
             if output_scores is not None and scores is None:
-                names = _names(lines.scores, SCORES, "score")
+                names = _names(lines.scores, SCORE_NAMES, "score")
                 types: dict[str, DTypeLike] = {AFFILIATIONS: np.int8}
-                types |= dict.fromkeys((*names, *COUNTS), np.float32)
+                types |= dict.fromkeys((*names, *COUNT_NAMES), np.float32)
                 scores = stack.enter_context(write_arrays(output_scores, types))
             if scores is not None:
                 _append_scores(scores, lines, names)
@@ -95,13 +106,13 @@ def _append_pairs(store: PairsWriter, lines: PhraseLines, vocabularies: list[Int
     """
     text, bounds, _ = lines
     sides = []
-    for side, words in zip((fields.SOURCE, fields.TARGET), vocabularies, strict=True):
+    for side, words in zip((SOURCE, TARGET), vocabularies, strict=True):
         words.reserve(len(text) // 2 + 1, len(text))
         ids, lengths = np.empty(len(text), np.uint32), np.empty(len(bounds), np.int64)
         filled = number_words_of_phrases(text, bounds, side, words.table, ids, lengths)
         sides.append((ids[:filled], lengths))
     begins = run_begins(text, bounds)
-    first, final = (text[slice(*bounds[line, fields.SOURCE])].tobytes() for line in (0, -1))
+    first, final = (text[slice(*bounds[line, SOURCE])].tobytes() for line in (0, -1))
     begins[0] = first != last
     ids, lengths = sides[0]
     store.append(np.flatnonzero(begins), (ids[np.repeat(begins, lengths)], lengths[begins]), sides[1])
@@ -111,12 +122,12 @@ def _append_pairs(store: PairsWriter, lines: PhraseLines, vocabularies: list[Int
 def _append_scores(out: ArrayWriter, lines: PhraseLines, names: list[str]) -> None:
     """Append scores, counts and affiliations of a block."""
     text, bounds, _ = lines
-    scores, counts = np.empty((len(bounds), len(names))), np.zeros((len(bounds), len(COUNTS)))
+    scores, counts = np.empty((len(bounds), len(names))), np.zeros((len(bounds), len(COUNT_NAMES)))
     places = np.empty(len(text), np.int8)
     filled = parse_lines(text, bounds, POW10, scores, counts, places)
     for name, values in zip(names, six_digits(scores.T), strict=True):
         out.append(name, values)
-    for name, values in zip(COUNTS, counts.T, strict=True):
+    for name, values in zip(COUNT_NAMES, counts.T, strict=True):
         out.append(name, values)
     out.append(AFFILIATIONS, places[:filled])
 
@@ -141,7 +152,7 @@ def _import_reordering(table: StrPath, output: StrPath, fingerprint: str, expect
         out: ArrayWriter | None = None
         for block in read_table_blocks(table):
             text, lines = np.frombuffer(block, np.uint8), block.count(b"\n")
-            bounds = np.zeros((lines, fields.FIELDS, 2), np.int64)
+            bounds = np.zeros((lines, FIELDS, 2), np.int64)
             columns, bad = split_reordering_lines(text, POW10, columns, bounds)
             if bad >= 0:
                 refuse_line(block.split(b"\n")[bad], table, number + bad, columns or None, reordering=True)
@@ -176,7 +187,7 @@ def split_reordering_lines(block: Any, pow10: Any, expected: Any, bounds: Any) -
             end += 1
         count = MALFORMED
         if split_line(block, begin, end, bounds[line]) != MALFORMED:
-            count = fields.check_reordering_line(block, bounds[line], pow10, nothing)
+            count = check_reordering_line(block, bounds[line], pow10, nothing)
         if expected == 0 and count > 0:
             expected = count
         if count != expected or count == MALFORMED:
@@ -189,7 +200,7 @@ def split_reordering_lines(block: Any, pow10: Any, expected: Any, bounds: Any) -
 def parse_scores(block: Any, bounds: Any, pow10: Any, scores: Any) -> None:
     """Fill ``scores`` (float64 [lines, n]) with those of checked lines."""
     for line in range(bounds.shape[0]):
-        numbers(block, bounds[line, fields.SCORES, 0], bounds[line, fields.SCORES, 1], pow10, scores[line])
+        numbers(block, bounds[line, SCORES, 0], bounds[line, SCORES, 1], pow10, scores[line])
 
 
 @kernel()
@@ -204,9 +215,9 @@ def parse_lines(block: Any, bounds: Any, pow10: Any, scores: Any, counts: Any, p
     """
     filled = 0
     for line in range(bounds.shape[0]):
-        numbers(block, bounds[line, fields.SCORES, 0], bounds[line, fields.SCORES, 1], pow10, scores[line])
-        numbers(block, bounds[line, fields.COUNTS, 0], bounds[line, fields.COUNTS, 1], pow10, counts[line])
-        filled = affiliate_line(block, bounds[line], fields.FIELDS, filled, places)
+        numbers(block, bounds[line, SCORES, 0], bounds[line, SCORES, 1], pow10, scores[line])
+        numbers(block, bounds[line, COUNTS, 0], bounds[line, COUNTS, 1], pow10, counts[line])
+        filled = affiliate_line(block, bounds[line], FIELDS, filled, places)
     return filled
 
 
@@ -216,8 +227,8 @@ def affiliate_line(buffer, bounds, number, begin, out):
 
     number: number of fields of the line.
     """
-    has_links = number > fields.LINKS
-    size = (bounds[fields.LINKS, 1] - bounds[fields.LINKS, 0] + 1) // 4 if has_links else 0
+    has_links = number > LINKS
+    size = (bounds[LINKS, 1] - bounds[LINKS, 0] + 1) // 4 if has_links else 0
     links = np.empty((2, size), np.int32)
     count, sources, targets = read_links(buffer, bounds, number, links)
     end = begin + targets

@@ -10,7 +10,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decimals import six_digits
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.progress import Meter
-from rnnsmt.phrases.column_files import AFFILIATIONS, COUNTS, LINKS, ORIENTATIONS, SCORES, write_columns
+from rnnsmt.phrases.column_files import AFFILIATIONS, COUNT_NAMES, LINKS, ORIENTATIONS, SCORE_NAMES, write_columns
 from rnnsmt.phrases.extract_file import ExtractFile
 from rnnsmt.phrases.lexical_table import NULL, read_lexical_table
 from rnnsmt.phrases.pairs import PhrasePairs
@@ -47,14 +47,14 @@ def score_phrases(
     meter = Meter("scoring", file.rows, "rows")
     n_pairs, n_sources, missing = 0, 0, 0
     types: dict[str, DTypeLike] = {LINKS: np.int64, AFFILIATIONS: np.int8}
-    types |= dict.fromkeys(SCORES, np.float32) | dict.fromkeys(COUNTS, np.uint32)
-    with write_columns(output, store, types, SCORES) as out:
+    types |= dict.fromkeys(SCORE_NAMES, np.float32) | dict.fromkeys(COUNT_NAMES, np.uint32)
+    with write_columns(output, store, types, SCORE_NAMES) as out:
         for rows, columns in file.batches(SCORED_COLUMNS):
             scored, unknown = score_pairs(rows, columns, parameters, (sides, nulls, lexicons))
             _check_end(n_pairs + len(scored.links), store, extract)
-            for name, values in zip(SCORES, six_digits(scored.scores).T, strict=True):
+            for name, values in zip(SCORE_NAMES, six_digits(scored.scores).T, strict=True):
                 out.append(name, values)
-            for name, counts in zip(COUNTS, scored.counts.T, strict=True):
+            for name, counts in zip(COUNT_NAMES, scored.counts.T, strict=True):
                 out.append(name, counts)
             out.append(LINKS, scored.links)
             offsets = store.sides[1].offsets[n_pairs : n_pairs + len(scored.links) + 1]

@@ -17,7 +17,7 @@ from rnnsmt.base.kernels.strings import Interner, intern
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import Meter, warn
 from rnnsmt.base.reading import check_tokenised, read_byte_lines
-from rnnsmt.phrases.column_files import AFFILIATIONS, COUNTS, TableScores, arrays_of, open_columns
+from rnnsmt.phrases.column_files import AFFILIATIONS, COUNT_NAMES, TableScores, arrays_of, open_columns
 from rnnsmt.phrases.pairs import BLOCK, PhraseIds, PhrasePairs
 from rnnsmt.phrases.table import PhraseTable, distinct_rows, index_of, log_scores_of
 
@@ -58,7 +58,9 @@ def select_table(
     sources, source_words = _renumbered(store.sides[0].select(runs), store.words[0])
     targets, target_words = _renumbered(store.sides[1].select(rows), store.words[1])
     probabilities = [table.probabilities(rows), *(six_digits(one.probabilities(rows))[:, None] for one in further)]
-    affiliations, count = arrays_of(table, (AFFILIATIONS, COUNTS[2]), "create it again with `phrases import-table`")
+    affiliations, count = arrays_of(
+        table, (AFFILIATIONS, COUNT_NAMES[2]), "create it again with `phrases import-table`"
+    )
     words = Interner()
     words.add(source_words)
     store.release()

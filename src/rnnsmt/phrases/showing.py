@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.arrays import concatenated_ranges
 from rnnsmt.base.operations import Printed
 from rnnsmt.base.paths import StrPath
-from rnnsmt.phrases.column_files import COUNTS, SCORES, TableScores, open_columns
+from rnnsmt.phrases.column_files import COUNT_NAMES, SCORE_NAMES, TableScores, open_columns
 from rnnsmt.phrases.pairs import BLOCK, PhrasePairs
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def show_pairs(
     runs = np.arange(min(limit, len(store.first) - 1)) if source is None else _runs_of(store, source.split())
     rows = concatenated_ranges(store.first[runs], store.first[runs + 1] - store.first[runs])
     table = None if scores is None else TableScores(scores, store, "phrases score")
-    if table is not None and SCORES[2] in table.names:
-        rows = rows[np.lexsort((rows, -table.arrays[SCORES[2]][rows], store.runs(rows)))]
+    if table is not None and SCORE_NAMES[2] in table.names:
+        rows = rows[np.lexsort((rows, -table.arrays[SCORE_NAMES[2]][rows], store.runs(rows)))]
     rows = rows[:limit]
     phrases = [next(store.texts(row, row + 1)) for row in rows.tolist()]
     shown: dict[str, Sequence[Any]] = {
@@ -74,7 +74,9 @@ def show_pairs(
     for column in open_columns(columns, store):
         shown[column.label] = column.scores(rows).tolist()
     if table is not None:
-        shown |= {name: table.arrays[name][rows].astype(np.int64).tolist() for name in COUNTS if name in table.arrays}
+        shown |= {
+            name: table.arrays[name][rows].astype(np.int64).tolist() for name in COUNT_NAMES if name in table.arrays
+        }
     return ShownPairs(shown)
 
 

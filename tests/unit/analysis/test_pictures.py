@@ -121,8 +121,7 @@ def test_a_sample_depends_on_its_seed(directory):
     ("figure", "change", "sentence"),
     [
         ("rnn", {"--history": "not.json"}, "not.json: no such file"),
-        ("scatter", {"--scores": "1.column"}, "2 scores, but"),
-        ("scatter", {"--table-scores": "1.column"}, "does not have a score for each of the 4 pairs"),
+        ("scatter", {"--scores": "2.column"}, "is not the part after"),
     ],
 )
 def test_refusals(directory, capsys, monkeypatch, figure, change, sentence):

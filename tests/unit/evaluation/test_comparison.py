@@ -160,7 +160,7 @@ def test_contributions_add_up_to_the_difference_of_scores(directory):
     found = Comparison([REFERENCES], texts[:1], texts[1:])
     found.add_source(SENTENCES)
     found.add_details(f"{directory}/moses.details", f"{directory}/other.details")
-    found.add_model(model, weights, directory / "model/phrase-table", [])
+    found.add_model(model, weights, [])
     other = decode(model, SENTENCES, model.weights(MosesIni.read(directory / "model/moses.ini")))
     own = decode(model, SENTENCES, weights)
     differences = [one.score - two.features @ weights for one, two in zip(own, other, strict=True)]
