@@ -4,18 +4,6 @@ FEATURE_NAMES = "[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*"
 TABLE = rf"model|augmented/{FEATURE_NAMES}/network\d+"
 
 
-def column_files(table):
-    """Return the score files of the columns of a table, in order."""
-    names, network = systems.columns_of_table(table)
-    return [path for name in names for path in score_files(name, network)]
-
-
-def table_column_options(table, files):
-    """Return the options for the columns of a table."""
-    names, network = systems.columns_of_table(table)
-    return column_options([len(score_files(name, network)) for name in names], files)
-
-
 rule augment:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
