@@ -56,11 +56,11 @@ SHARED = ("corpus", "align", "phrases", "rnn", "cslm", "nnjm", "selection", "dow
 """Directories below results/ that do not depend on the smoothing of the phrase table."""
 MODELS = [
     "results/model/moses.ini",
-    "results/model/filtered/all/phrase-table.gz",
-    "results/augmented/rnn/network1/filtered/all/phrase-table.gz",
+    "results/model/selected/all/phrase-table.binary.safetensors",
+    "results/augmented/rnn/network1/selected/all/phrase-table.binary.safetensors",
     *(f"results/augmented/{system}/network1/moses.ini" for system in ("rnn", "cslm", "cslm_rnn")),
     "results/cslm/network1/model.safetensors",
-    "results/model/lm.arpa.gz",
+    "results/model/lm.binary.safetensors",
 ]
 """Files that `tuning.py` needs of a split."""
 CHECKOUT = Path(__file__).resolve().parents[1]

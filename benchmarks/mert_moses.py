@@ -2,7 +2,7 @@
 """Decode for Moses' ``mert-moses.pl`` with rnnsmt's search, to compare the optimisers on the same model and decoder.
 
 ``mert-moses.pl`` calls this script like ``moses``; ``tuning.py moses`` starts it. The environment variable TABLES is
-the directory with the filtered tables of the model.
+the directory with the selected table of the model.
 """
 
 import argparse

@@ -6,7 +6,7 @@ of a complete run of the workflow, for example one of ``held_out.py``; it is onl
 
 decode: the tuned baseline of RUN translates the dev and the test text, cube pruning with a pop limit and stacks of
 1000, one thread, no n-best lists. Moses has the phrase and reordering tables in memory, Moses2 as probing tables; both
-use a binary KenLM model. rnnsmt is measured with the text files and with `model.binary`. CPU time is user and system
+use a binary KenLM model. rnnsmt is measured with the text files and with its binary files. CPU time is user and system
 time of the whole process, minus that of a process that translates only the first sentence. Scores are compared with
 those that Moses prints (``-output-hypo-score``).
 
@@ -150,7 +150,7 @@ def prepare_decoders(home: Path, run: Path, work: Path) -> dict[str, str]:
         (copy / path.name).symlink_to(path.resolve())
     (copy / "moses.ini").write_text(ini_of(run, text).replace(f"{model}/", ""))
     measure([*RNNSMT, "search", "binarize", "--ini", "moses.ini"], copy)
-    found = {"moses": "tables in memory", "moses2": "probing tables", "text": "text files", "binary": "model.binary"}
+    found = {"moses": "tables in memory", "moses2": "probing tables", "text": "text files", "binary": "binary files"}
     if not (home / "bin/moses").is_file():
         del found["moses"]
     return found
@@ -220,10 +220,14 @@ def compare_phrases(home: Path, run: Path, work: Path, repeat: int) -> None:
     )
     files = "--source train.en --target train.fr --alignment links --threads 1"
     tables = f"--lex-e2f {lex['e2f']} --lex-f2e {lex['f2e']} --threads 1"
-    rnnsmt = shlex.join(RNNSMT)
+    rnnsmt, extracted = shlex.join(RNNSMT), "--extract extract.parquet --pairs pairs"
     ours = {
-        f"rnnsmt{memory}": f"{rnnsmt} phrases extract {files}{memory} --output extract.parquet; "
-        f"{rnnsmt} phrases score --smoothing none --extract extract.parquet {tables}{memory} --output table.rnnsmt"
+        # the reordering scores are more than Moses' commands compute; the export needs them
+        f"rnnsmt{memory}": f"{rnnsmt} phrases extract {files}{memory} --output extract.parquet --output-pairs pairs; "
+        f"{rnnsmt} phrases score --smoothing none {extracted} {tables}{memory} --output scores; "
+        f"{rnnsmt} phrases reordering {extracted} --threads 1{memory} --output orientations; "
+        f"{rnnsmt} phrases export --pairs pairs --scores scores --reordering orientations --threads 1 "
+        "--output-phrase-table table.rnnsmt --output-reordering-table reordering.rnnsmt"
         for memory in ("", f" --memory-mb {LEAST_MB + PROCESS_MB}")
     }
     commands = {"Moses": moses, **ours}

@@ -62,11 +62,12 @@ def commands(run: Path, out: Path) -> dict[str, list[str]]:
     lines = {
         "align": f"align words --source {source} --target {target} --aligner fast_align --direction forward "
         "--output {out}/forward.gz --checkpoint-dir {out}/align",
-        "phrases": "phrases score --extract results/phrases/extract.parquet --lex-e2f results/model/lex.e2f "
-        "--lex-f2e results/model/lex.f2e --smoothing none --output {out}/phrase-table.gz",
+        "phrases": "phrases score --extract results/phrases/extract.parquet --pairs results/phrases/pairs.safetensors "
+        "--lex-e2f results/model/lex.e2f --lex-f2e results/model/lex.f2e --smoothing none "
+        "--output {out}/scores.safetensors",
         "lm": f"lm estimate --estimator builtin --order 5 --input {' '.join(texts.lm_texts())} "
         "--output {out}/lm.arpa.gz",
-        "search": f"search decode --ini {BASELINE} --model-dir results/model/filtered/all "
+        "search": f"search decode --ini {BASELINE} --model-dir results/model/selected/all "
         f"--input {texts.set_text('preprocessed', 'dev', texts.source)} --output {{out}}/dev.output",
         "rnn": "rnn train --pairs results/phrases/pairs.safetensors --vocabularies results/rnn/vocabularies "
         "--preset small --updates 40 --batch 128 --evaluations 1 --seed 1 "

@@ -80,7 +80,7 @@ class System:
         ini = augmented / name / "network1/moses.ini" if features else results / "model/moses.ini"
         tables = augmented / "rnn/network1" if "rnn" in features else results / "model"
         self.split, self.name = split, name
-        self.tables = tables / "filtered/all"
+        self.tables = tables / "selected/all"
         self.texts = {
             part: [list(read_lines(split / f"{part}.{lang}")) for lang in ("en", "fr")] for part in ("val", "test")
         }

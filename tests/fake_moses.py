@@ -124,12 +124,17 @@ def train(arguments: list[str]) -> None:
     texts = ["--source", source, "--target", target, "--alignment", links]
     ours("phrases", "lexical", *texts, "--output-e2f", model / "lex.e2f", "--output-f2e", model / "lex.f2e")
     length = option(arguments, "-max-phrase-length")
-    ours("phrases", "extract", *texts, "--max-length", length, "--output", root / "extract.parquet")
+    files = root / "extract.parquet", root / "pairs", root / "scores", root / "orientations"
+    outputs = ["--output", files[0], "--output-pairs", files[1]]
+    ours("phrases", "extract", *texts, "--max-length", length, *outputs)
     smoothing = "kneser-ney" if "--KneserNey" in option(arguments, "-score-options", "") else "none"
     lexical = ["--lex-e2f", model / "lex.e2f", "--lex-f2e", model / "lex.f2e", "--smoothing", smoothing]
-    extract = ["--extract", root / "extract.parquet"]
-    ours("phrases", "score", *extract, *lexical, "--output", model / "phrase-table.gz")
-    ours("phrases", "reordering", *extract, "--output", model / "reordering-table.wbe-msd-bidirectional-fe.gz")
+    extract = ["--extract", files[0], "--pairs", files[1]]
+    ours("phrases", "score", *extract, *lexical, "--output", files[2])
+    ours("phrases", "reordering", *extract, "--output", files[3])
+    store = ["--pairs", files[1], "--scores", files[2], "--reordering", files[3]]
+    tables = model / "phrase-table.gz", model / "reordering-table.wbe-msd-bidirectional-fe.gz"
+    ours("phrases", "export", *store, "--output-phrase-table", tables[0], "--output-reordering-table", tables[1])
     if "FAIL_SCORE" in os.environ:  # the real program does not check whether its parts succeed
         (model / "phrase-table.gz").write_bytes(b"")
 

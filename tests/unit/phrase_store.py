@@ -3,8 +3,14 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 import rnnsmt
+from rnnsmt.base.array_file import ArrayFile
 from rnnsmt.cli import main
+from rnnsmt.phrases.column_files import write_columns
+from rnnsmt.phrases.pairs import PhrasePairs
 from rnnsmt.rnn.pairs import Pairs
 
 from .overriding import overridden
@@ -28,6 +34,26 @@ def make_pairs(
     texts = source.splitlines(), target.splitlines()
     rnnsmt.rnn.prepare(*texts, directory / VOCABULARIES, vocab_size=vocab_size)
     return open_pairs(directory)
+
+
+def import_table(directory: Path, text: str) -> tuple[Path, Path]:
+    """Import a phrase table; return the store and the scores of the table."""
+    (directory / TABLE).write_text(text, encoding="utf-8")
+    scores = directory / "table.scores"
+    rnnsmt.phrases.import_table(directory / TABLE, directory / STORE, output_scores=scores)
+    return directory / STORE, scores
+
+
+def write_column(path: Path, pairs: Path, values: Iterable[float], begin: int = 0) -> Path:
+    """Write the scores of the pairs of a store from ``begin`` on; return the path."""
+    with write_columns(path, PhrasePairs(pairs), {"score": np.float32}, begin=begin) as out:
+        out.append("score", np.array([*values], np.float32))
+    return path
+
+
+def scores_of(path: Path) -> NDArray[np.float32]:
+    """Read the scores of a column."""
+    return ArrayFile(path, "")["score"]
 
 
 def open_pairs(directory: Path) -> Pairs:

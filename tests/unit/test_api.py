@@ -44,7 +44,7 @@ def test_from_sentences_to_a_tuned_system(tmp_path):
     inputs = tmp_path / STORE, vocabularies
     network = rnnsmt.rnn.train(*inputs, *outputs, settings=RnnSettings.preset("demo", updates=3, hidden=8))
     column = {"name": "rnn", "vocabularies": vocabularies, "model": network}
-    scores = rnnsmt.phrases.column(tmp_path / STORE, tmp_path / "scores.npy", **column)
+    scores = rnnsmt.phrases.column(tmp_path / STORE, tmp_path / "scores", **column)
     assert len(scores.values) == 8 and max(scores.values) < 0
     augmented = rnnsmt.phrases.augment([[scores]], tmp_path / "augmented.gz", phrase_table=table)
     files = {"phrase_table": augmented, "reordering_table": reordering, "lm": lm, "lm_order": 2, "num_features": 5}
@@ -156,9 +156,13 @@ def tables_of(source: list[str], target: list[str], directory: Path) -> tuple[Pa
     """Write phrase table and reordering table of pairs of two words, which are aligned monotonically."""
     text = source, target, [[(0, 0), (1, 1)]] * len(source)
     lexical = rnnsmt.phrases.lexical(*text, directory / "lex.e2f", directory / "lex.f2e")
-    pairs = rnnsmt.phrases.extract(*text, directory / "pairs.parquet", directory / STORE)
-    table = rnnsmt.phrases.score(pairs, lexical.e2f, lexical.f2e, directory / "table.gz", smoothing="none").path
-    return table, rnnsmt.phrases.reordering(pairs, directory / "reordering.gz").path
+    extracted = rnnsmt.phrases.extract(*text, directory / "pairs.parquet", directory / STORE), directory / STORE
+    files = lexical.e2f, lexical.f2e, directory / "table.scores"
+    scores = rnnsmt.phrases.score(*extracted, *files, smoothing="none")
+    reordering = rnnsmt.phrases.reordering(*extracted, directory / "reordering.scores")
+    more = {"reordering": reordering, "output_reordering_table": directory / "reordering.gz"}
+    table, reordering_table = rnnsmt.phrases.export(extracted[1], scores, directory / "table.gz", **more)
+    return table, reordering_table
 
 
 @pytest.fixture
@@ -267,7 +271,7 @@ def test_types_for_the_callers_checker(tmp_path):
     program.write_text(
         'import rnnsmt\ntext: str = rnnsmt.load("dir").translate("a")\n'
         'links: object = rnnsmt.align.words(iter(["a"]), ["b"], direction="forward")[0]\n'
-        'table = rnnsmt.phrases.score("pairs", "e2f", "f2e", "table")\n'
+        'table = rnnsmt.phrases.score("extract", "pairs", "e2f", "f2e", "scores")\n'
         'words: object = rnnsmt.rnn.prepare(["a"], ["b"], "vocabularies")\n'
         'settings = rnnsmt.rnn.RnnSettings.preset("demo", epochs=2)\n'
         'outputs = "model", "history", "checkpoint"\n'

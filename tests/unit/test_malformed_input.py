@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from rnnsmt.cli import main
@@ -43,10 +42,15 @@ STAGES = {
     "symmetrize": "align symmetrize --forward fwd --reverse rev --heuristic union --output O1",
     "lexical": "phrases lexical --source tok.en --target tok.fr --alignment al --output-e2f O1 --output-f2e O2",
     "extract": "phrases extract --source tok.en --target tok.fr --alignment al --output O1",
-    "table": "phrases score --extract ex.parquet --lex-e2f lex.e2f --lex-f2e lex.f2e --output O1",
-    "reordering": "phrases reordering --extract ex.parquet --output O1",
+    "table": "phrases score --extract ex.parquet --pairs pairs.safetensors --lex-e2f lex.e2f --lex-f2e lex.f2e "
+    "--output O1",
+    "reordering": "phrases reordering --extract ex.parquet --pairs pairs.safetensors --output O1",
+    "pairs for a text": "phrases select --pairs pairs.safetensors --scores phrase.scores --reordering orientations "
+    "--input dev.en --output O1",
+    "export": "phrases export --pairs pairs.safetensors --scores phrase.scores --reordering orientations "
+    "--output-phrase-table O1 --output-reordering-table O2",
     "filter": "phrases filter --input dev.en --phrase-table pt --reordering-table ro --output-dir OD",
-    "augment": "phrases augment --phrase-table pt --column sc.npy --output O1",
+    "augment": "phrases augment --phrase-table pt --column sc --output O1",
     "lm": "lm estimate --input tok.fr --order 2 --estimator builtin --output O1",
     "perplexity": "lm perplexity --lm lm.arpa --input dev.fr --output O1",
     "pairs": "phrases import-table --phrase-table pt --output O1",
@@ -85,15 +89,16 @@ def valid_files() -> None:
         STAGES["symmetrize"].replace("O1", "al"),
         STAGES["lexical"].replace("O1", "lex.e2f").replace("O2", "lex.f2e"),
         STAGES["extract"].replace("O1", "ex.parquet --output-pairs pairs.safetensors"),
+        STAGES["table"].replace("O1", "phrase.scores"),
+        STAGES["reordering"].replace("O1", "orientations"),
+        STAGES["export"].replace("O1", "pt").replace("O2", "ro"),
         STAGES["vocabularies"].replace("OD", "vocabularies"),
-        STAGES["table"].replace("O1", "pt"),
-        STAGES["reordering"].replace("O1", "ro"),
+        STAGES["column"].replace("O1", "sc"),
         STAGES["lm"].replace("O1", "lm.arpa"),
         "moses write-ini --model-dir . --output moses.ini --phrase-table pt --reordering-table ro --lm lm.arpa "
         "--lm-order 2",
     ):
         assert main(line.split()) == 0, line
-    np.save("sc.npy", np.full(len(Path("pt").read_bytes().splitlines()), -1.0, np.float32))
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +211,7 @@ def test_several_gzip_members_are_one_file(
     ("stage", "name"),
     [
         *(("words", "tok.en"), ("check", "tok.fr"), ("lexical", "tok.en"), ("extract", "tok.fr"), ("filter", "dev.en")),
-        *(("decode", "dev.en"), ("mert", "dev.en")),
+        *(("pairs for a text", "dev.en"), ("decode", "dev.en"), ("mert", "dev.en")),
     ],
 )
 def test_text_that_is_not_tokenised(place: Path, capsys: pytest.CaptureFixture[str], stage: str, name: str) -> None:

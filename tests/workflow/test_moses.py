@@ -14,7 +14,7 @@ SYSTEMS = "compare=[baseline, rnn]"
 
 PARTS = {
     "moses_align": "alignment", "align_words": "alignment", "symmetrize": "alignment", "moses_train": "training",
-    "phrase_table": "training", "lexical": "training", "moses_tune": "tuning", "mert": "tuning",
+    "phrase_scores": "training", "lexical": "training", "moses_tune": "tuning", "mert": "tuning",
     "moses_decode": "decoding", "decode": "decoding",
 }  # fmt: skip
 
@@ -31,6 +31,9 @@ def test_engines_mix(workflow, home, parts):
     for rule, part in PARTS.items():
         assert (rule in jobs) == (rule.startswith("moses_") == (parts in (part, "all"))), rule
     assert "provenance" in jobs and "rnn_train" in jobs
+    text = {"tuning": 2, "decoding": 2, "all": 4}.get(parts, 0)
+    assert jobs["filter_tables"] == text, "for Moses' decoder only"
+    assert jobs["import_table"] == (parts in ("training", "all"))
 
 
 def test_the_language_model_of_moses_is_pruned(workflow, home):

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy
@@ -20,6 +21,9 @@ import yaml
 from rnnsmt.base.reading import read_lines
 from rnnsmt.cli import main
 from rnnsmt.formats.ini import MosesIni
+from rnnsmt.phrases.table import open_table
+from rnnsmt.search.phrase_pairs import load_phrase_table
+from tests.unit.phrase_store import scores_of
 from tests.workflow.conftest import ROOT, SMALL, Workflow, copy_of_checkout
 
 pytestmark = pytest.mark.slow
@@ -267,19 +271,33 @@ def test_memory_that_jobs_ask_for(finished):
 
 
 def test_the_tables_of_a_set_with_further_columns(finished):
-    """Filtered tables with a further column have the same lines with one more score; reordering tables are equal."""
-    whole, added = (finished.directory / "results" / directory for directory in ("model", "augmented/rnn/network1"))
+    """A selection with a further column has the same pairs with one more score, which is that of the exported table."""
     for part in ("dev", "all"):
-        plain, augmented = (
-            gzip.decompress((directory / "filtered" / part / "phrase-table.gz").read_bytes()).decode().splitlines()
-            for directory in (whole, added)
+        plain, added = (
+            open_table(finished.directory / f"results/{table}/selected/{part}/phrase-table.binary.safetensors", "")
+            for table in ("model", "augmented/rnn/network1")
         )
-        assert len(plain) == len(augmented) == len(numpy.load(whole / "filtered" / part / "lines.npy")) - 1
-        for before, after in zip(plain, augmented, strict=True):
-            assert after.split(" ||| ")[2].startswith(f"{before.split(' ||| ')[2]} ")
-        tables = [next((directory / "filtered" / part).glob("reordering-table*")) for directory in (whole, added)]
-        assert tables[0].read_bytes() == tables[1].read_bytes()
-        assert not tables[1].is_symlink()
+        for name in ("sources", "targets"):
+            for one, other in zip(getattr(plain, name), getattr(added, name), strict=True):
+                assert numpy.array_equal(one, other)
+        assert (plain.target_words, added.log_scores.shape) == (added.target_words, (len(plain), 5))
+        assert numpy.array_equal(plain.log_scores, added.log_scores[:, :4])
+        assert numpy.array_equal(plain.reordering.log_scores, added.reordering.log_scores)
+    exported = load_phrase_table(finished.directory / "results/augmented/rnn/network1/phrase-table.gz", 5, None).table()
+    scores = {}
+    for row, (source, target) in enumerate(pairs_of(exported)):
+        scores[source, target] = exported.log_scores[row].tolist()
+    assert [scores[pair] for pair in pairs_of(added)] == added.log_scores.tolist()
+
+
+def pairs_of(table):
+    """Return source and target of every pair of a table."""
+    words = table.source_words.strings()
+    sources = [b" ".join(words[i] for i in table.sources.words[a:b]) for a, b in pairwise(table.sources.offsets)]
+    ids = table.targets.words
+    targets = [b" ".join(table.target_words[i] for i in ids[a:b]) for a, b in pairwise(table.targets.offsets)]
+    runs = numpy.repeat(numpy.arange(len(sources)), numpy.diff(table.first))
+    return [(sources[run], target) for run, target in zip(runs, targets, strict=True)]
 
 
 def test_nothing_to_do_after_a_run(finished, small_config):
@@ -292,21 +310,21 @@ def test_nothing_to_do_after_a_run(finished, small_config):
         (
             "tuning={runs: 4}",
             {"mert": 4, "decode": 4, "score": 7, "tune_lists": 4, "table1": 1},
-            ["filter_tables", "augment_filtered", "rnn_train"],
+            ["select_pairs", "rnn_train"],
         ),
         (
             "lm={order: 3}",
             {"language_model": 1, "mert": 4, "decode": 4},
-            ["align_words", "phrase_table", "rnn_train", "cslm_train"],
+            ["align_words", "phrase_scores", "rnn_train", "cslm_train"],
         ),
         (
             "lm={prune: [0, 0, 1]}",
             {"language_model": 1, "mert": 4, "decode": 4},
-            ["align_words", "phrase_table", "rnn_train", "cslm_train"],
+            ["align_words", "phrase_scores", "rnn_train", "cslm_train"],
         ),
         (
             "phrases={max_length: 5}",
-            {"extract": 1, "phrase_table": 1, "rnn_train": 2, "mert": 4},
+            {"extract": 1, "phrase_scores": 1, "rnn_train": 2, "mert": 4},
             ["align_words", "language_model", "rnn_prepare"],
         ),
         (
@@ -315,10 +333,10 @@ def test_nothing_to_do_after_a_run(finished, small_config):
                 "rnn_train": 2,
                 "score_column": 4,
                 "augment": 4,
-                "augment_filtered": 8,
+                "select_pairs": 8,
                 "mert": 3,
             },
-            ["extract", "filter_tables", "seq2seq_train"],
+            ["extract", "phrase_scores", "seq2seq_train"],
         ),
         (
             "seq2seq={settings: {epochs: 3}}",
@@ -377,7 +395,7 @@ def test_more_text_of_the_language_model_aligns_nothing_again(finished, small_co
     (tmp_path / "more.yaml").write_text(yaml.safe_dump({"corpora": corpora}))
     jobs = finished.plan("--configfile", str(small_config), str(tmp_path / "more.yaml"))
     assert jobs.items() >= {"prepare_mono": 1, "truecase": 1, "language_model": 1, "cslm_train": 2, "mert": 4}.items()
-    assert not {"train_truecaser", "align_words", "extract", "phrase_table", "rnn_train", "score_column"} & set(jobs)
+    assert not {"train_truecaser", "align_words", "extract", "phrase_scores", "rnn_train", "score_column"} & set(jobs)
 
 
 def test_without_the_network_only_the_table_is_made_again(finished, small_config):
@@ -388,7 +406,7 @@ def test_without_the_network_only_the_table_is_made_again(finished, small_config
 def test_the_column_of_the_network(finished):
     """The fifth column is the network's score of every line; initial weights equal those of Moses."""
     scores = numpy.concatenate(
-        [numpy.load(finished.directory / f"results/columns/rnn/network1/{k}-of-2.npy") for k in (1, 2)]
+        [scores_of(finished.directory / f"results/columns/rnn/network1/{k}-of-2.safetensors") for k in (1, 2)]
     )
     with gzip.open(
         finished.directory / "results/augmented/rnn/network1/phrase-table.gz", "rt", encoding="utf-8"

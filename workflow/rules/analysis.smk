@@ -138,7 +138,8 @@ rule sentence_vectors:
 
 rule score_scatter:
     input:
-        phrase_table=f"results/model/{PHRASE_TABLE}",
+        pairs=PAIRS,
+        table_scores=paths.TABLE_SCORES,
         scores=score_files("rnn", 1),
     output:
         report(
@@ -157,7 +158,7 @@ rule score_scatter:
         version=version("analysis", "score-scatter"),
         seed=settings.seed,
     shell:
-        "rnnsmt analysis score-scatter --phrase-table {input.phrase_table:q} --scores {input.scores:q} "
+        "rnnsmt analysis score-scatter --pairs {input.pairs:q} --table-scores {input.table_scores:q} --scores {input.scores:q} "
         "--seed {params.seed} --output {output:q} &> {log:q}"
 
 
@@ -168,9 +169,9 @@ rule compare_systems:
         system=expand(f"{RUN}/{{set}}.tokens", run=RUNS, allow_missing=True),
         details=["results/systems/{other}/run1/{set}.details", "results/systems/{system}/run1/{set}.details"],
         ini="results/systems/{system}/run1/moses.ini",
-        lm=LM,
+        lm=LM_BINARY,
         network=lambda w: systems.search_models(systems.features(w.system), 1),
-        tables=lambda w: systems.filtered_tables(w.system, "all")[:2],
+        tables=lambda w: systems.selected_tables(w.system, "all")[:1],
         source=lambda w: texts.set_text("preprocessed", w.set, SOURCE),
         reference=lambda w: texts.set_text("tokenized", w.set, TARGET),
     output:
@@ -205,7 +206,7 @@ rule phrase_examples:
     input:
         VOCABULARY_FILES,
         pairs=PAIRS,
-        phrase_table=f"results/model/{PHRASE_TABLE}",
+        table_scores=paths.TABLE_SCORES,
         scores=score_files("rnn", 1),
         model="results/rnn/network1/model.safetensors",
     output:
@@ -221,8 +222,8 @@ rule phrase_examples:
         vocabularies=subpath(input[0], parent=True),
         seed=settings.seed,
     shell:
-        "rnnsmt analysis phrase-examples --phrase-table {input.phrase_table:q} --scores {input.scores:q} "
-        "--model {input.model:q} --pairs {input.pairs:q} --vocabularies {params.vocabularies:q} --seed {params.seed} "
+        "rnnsmt analysis phrase-examples --pairs {input.pairs:q} --table-scores {input.table_scores:q} "
+        "--scores {input.scores:q} --model {input.model:q} --vocabularies {params.vocabularies:q} --seed {params.seed} "
         "--output-json {output.json:q} --output-md {output.md:q} &> {log:q}"
 
 

@@ -203,3 +203,15 @@ def score_files(column, network):
     """Return the score files of a column of the phrase table."""
     path = systems.score_pattern(column, network)
     return gather.column(path) if "{scatteritem}" in path else [path]
+
+
+def column_files(table):
+    """Return the score files of the columns of a table, in order."""
+    names, network = systems.columns_of_table(table)
+    return [path for name in names for path in score_files(name, network)]
+
+
+def table_column_options(table, files):
+    """Return the options for the columns of a table."""
+    names, network = systems.columns_of_table(table)
+    return column_options([len(score_files(name, network)) for name in names], files)

@@ -15,7 +15,7 @@ if "decoding" in MOSES_PARTS:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
             lm=LM,
             network=lambda w: systems.networks_in_search(w.system),
-            tables=lambda w: systems.filtered_tables(w.system, "all"),
+            tables=lambda w: systems.table_files(w.system, "all"),
             source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
         output:
             text=of_every_run("output"),
@@ -48,9 +48,9 @@ else:
     rule decode:
         input:
             ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-            lm=LM,
+            lm=LM_BINARY,
             network=lambda w: systems.networks_in_search(w.system),
-            tables=lambda w: systems.filtered_tables(w.system, "all"),
+            tables=lambda w: systems.table_files(w.system, "all"),
             source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
         output:
             text=of_every_run("output"),
@@ -186,6 +186,7 @@ rule provenance:
     input:
         scores=SCORES,
         ini=expand(f"{RUN}/moses.ini", system=systems.tuned, run=RUNS),
+        tables=[LM, *(path for name in systems.compared for path in systems.model_files(name))],
         models=systems.of_every_training("results/{name}/network{n}/model.safetensors") + systems.lstm_models,
         histories=systems.of_every_training("results/{name}/network{n}/history.json") + systems.lstm_histories,
         corpora=given(texts.raw_files()),

@@ -1,12 +1,13 @@
 # The Moses model of every set of features: additional columns of the phrase table, moses.ini, and the tables filtered
 # for the dev and test sets.
 FEATURE_NAMES = "[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*"
+TABLE = rf"model|augmented/{FEATURE_NAMES}/network\d+"
 
 
 rule augment:
     input:
         phrase_table=f"results/model/{PHRASE_TABLE}",
-        scores=lambda w: [path for name in w.columns.split("_") for path in score_files(name, w.network)],
+        scores=lambda w: column_files(f"augmented/{w.columns}/network{w.network}"),
     output:
         f"results/augmented/{{columns}}/network{{network}}/{PHRASE_TABLE}",
     log:
@@ -19,9 +20,7 @@ rule augment:
         runtime=minutes(10, 0.02),
     params:
         version=version("phrases", "augment"),
-        columns=lambda w, input: column_options(
-            [len(score_files(name, w.network)) for name in w.columns.split("_")], input.scores
-        ),
+        columns=lambda w, input: table_column_options(f"augmented/{w.columns}/network{w.network}", input.scores),
     shell:
         "rnnsmt phrases augment --phrase-table {input.phrase_table:q} {params.columns} "
         "--output {output:q} --threads {threads} &> {log:q}"
@@ -73,20 +72,45 @@ rule augmented_ini:
         "--lm-order {params.order} {params.limits} {params.model} --output {output:q} &> {log:q}"
 
 
-# The tables filtered for the dev set, and for all sets, which load quickly. The dev set has tables of its own, so
-# that another test set does not cause tuning again.
+# The table of the search, with the phrase pairs of the dev set or of all sets: adding a test set does not cause tuning again.
+rule select_pairs:
+    input:
+        text=lambda w: texts.part_texts(w.part),
+        pairs=PAIRS,
+        scores=paths.TABLE_SCORES,
+        reordering=paths.REORDERING_SCORES,
+        columns=lambda w: column_files(w.table),
+    output:
+        f"results/{{table}}/selected/{{part}}/{paths.TABLE_BINARY}",
+    log:
+        "results/logs/select/{table}.{part}.log",
+    wildcard_constraints:
+        table=TABLE,
+        part="dev|all",
+    resources:
+        mem_mb=megabytes(400, 1, most=16000),
+        runtime=minutes(10, 0.02),
+    params:
+        version=version("phrases", "select"),
+        columns=lambda w, input: table_column_options(w.table, input.columns),
+    shell:
+        "rnnsmt phrases select --input {input.text:q} --pairs {input.pairs:q} --scores {input.scores:q} "
+        "--reordering {input.reordering:q} {params.columns} --output {output:q} &> {log:q}"
+
+
+# The same in Moses format, for Moses' decoder.
 rule filter_tables:
     input:
         text=lambda w: texts.part_texts(w.part),
-        phrase_table=f"results/model/{PHRASE_TABLE}",
+        phrase_table=f"results/{{table}}/{PHRASE_TABLE}",
         reordering_table=f"results/model/{REORDERING_TABLE}",
     output:
-        f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
-        f"results/model/filtered/{{part}}/{REORDERING_TABLE}",
-        lines="results/model/filtered/{part}/lines.npy",
+        f"results/{{table}}/selected/{{part}}/{PHRASE_TABLE}",
+        f"results/{{table}}/selected/{{part}}/{REORDERING_TABLE}",
     log:
-        "results/logs/filter/{part}.log",
+        "results/logs/filter/{table}.{part}.log",
     wildcard_constraints:
+        table=TABLE,
         part="dev|all",
     resources:
         mem_mb=megabytes(400),
@@ -98,53 +122,15 @@ rule filter_tables:
     shell:
         "rnnsmt phrases filter --input {input.text:q} --phrase-table {input.phrase_table:q} "
         "--reordering-table {input.reordering_table:q} --max-length {params.max_length} "
-        "--output-dir {params.directory:q} --output-lines {output.lines:q} &> {log:q}"
-
-
-# The filtered table with additional columns. Adding columns to the filtered table is faster than filtering the
-# augmented table. The reordering table is a copy.
-rule augment_filtered:
-    input:
-        phrase_table=f"results/model/filtered/{{part}}/{PHRASE_TABLE}",
-        reordering_table=f"results/model/filtered/{{part}}/{REORDERING_TABLE}",
-        lines="results/model/filtered/{part}/lines.npy",
-        scores=lambda w: [path for name in w.columns.split("_") for path in score_files(name, w.network)],
-    output:
-        phrase_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{PHRASE_TABLE}",
-        reordering_table=f"results/augmented/{{columns}}/network{{network}}/filtered/{{part}}/{REORDERING_TABLE}",
-    log:
-        "results/logs/augment/{columns}.{network}.{part}.log",
-    wildcard_constraints:
-        columns=FEATURE_NAMES,
-        part="dev|all",
-    resources:
-        mem_mb=megabytes(350, 0.1),
-        runtime=minutes(10),
-    params:
-        version=version("phrases", "augment"),
-        columns=lambda w, input: column_options(
-            [len(score_files(name, w.network)) for name in w.columns.split("_")], input.scores
-        ),
-    shell:
-        "rnnsmt phrases augment --phrase-table {input.phrase_table:q} --kept-lines {input.lines:q} {params.columns} "
-        "--output {output.phrase_table:q} &> {log:q} "
-        "&& cp {input.reordering_table:q} {output.reordering_table:q}"
+        "--output-dir {params.directory:q} &> {log:q}"
 
 
 # The Moses models of all systems before tuning: tables, also filtered for the dev set and all sets, and ini files.
 MOSES_MODELS = [
     path
     for name in systems.compared
-    for path in [
-        *systems.model_files(name),
-        *systems.filtered_tables(name, "dev"),
-        *systems.filtered_tables(name, "all"),
-    ]
-] + expand(
-    f"results/model/filtered/{{part}}/{{file}}",
-    part=["dev", "all"] if systems.compared else [],
-    file=[PHRASE_TABLE, REORDERING_TABLE, "lines.npy"],
-)
+    for path in [*systems.model_files(name), *systems.table_files(name, "dev"), *systems.table_files(name, "all")]
+]
 
 
 rule moses_models:

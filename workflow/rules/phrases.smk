@@ -34,9 +34,12 @@ if "training" in MOSES_PARTS:
 
     rule import_table:
         input:
-            f"results/model/{PHRASE_TABLE}",
+            phrase_table=f"results/model/{PHRASE_TABLE}",
+            reordering_table=f"results/model/{REORDERING_TABLE}",
         output:
-            PAIRS,
+            pairs=PAIRS,
+            scores=paths.TABLE_SCORES,
+            reordering=paths.REORDERING_SCORES,
         log:
             "results/logs/phrases/import.log",
         resources:
@@ -45,7 +48,8 @@ if "training" in MOSES_PARTS:
         params:
             version=version("phrases", "import-table"),
         shell:
-            "rnnsmt phrases import-table --phrase-table {input:q} --output {output:q} &> {log:q}"
+            "rnnsmt phrases import-table --phrase-table {input.phrase_table:q} --reordering-table {input.reordering_table:q} "
+            "--output {output.pairs:q} --output-scores {output.scores:q} --output-reordering {output.reordering:q} &> {log:q}"
 
 else:
 
@@ -90,13 +94,14 @@ else:
             "--max-length {params.max_length} --output {output.extract:q} --output-pairs {output.pairs:q} "
             "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
-    rule phrase_table:
+    rule phrase_scores:
         input:
             extract="results/phrases/extract.parquet",
+            pairs=PAIRS,
             e2f="results/model/lex.e2f",
             f2e="results/model/lex.f2e",
         output:
-            f"results/model/{PHRASE_TABLE}",
+            paths.TABLE_SCORES,
         log:
             "results/logs/phrases/score.log",
         threads: STAGE_THREADS
@@ -107,15 +112,16 @@ else:
             version=version("phrases", "score"),
             smoothing=settings.phrases.smoothing,
         shell:
-            "rnnsmt phrases score --extract {input.extract:q} --lex-e2f {input.e2f:q} --lex-f2e {input.f2e:q} "
-            "--smoothing {params.smoothing} --output {output:q} "
+            "rnnsmt phrases score --extract {input.extract:q} --pairs {input.pairs:q} --lex-e2f {input.e2f:q} "
+            "--lex-f2e {input.f2e:q} --smoothing {params.smoothing} --output {output:q} "
             "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
-    rule reordering_table:
+    rule reordering_scores:
         input:
             extract="results/phrases/extract.parquet",
+            pairs=PAIRS,
         output:
-            f"results/model/{REORDERING_TABLE}",
+            paths.REORDERING_SCORES,
         log:
             "results/logs/phrases/reordering.log",
         threads: STAGE_THREADS
@@ -125,8 +131,30 @@ else:
         params:
             version=version("phrases", "reordering"),
         shell:
-            "rnnsmt phrases reordering --extract {input.extract:q} --output {output:q} "
+            "rnnsmt phrases reordering --extract {input.extract:q} --pairs {input.pairs:q} --output {output:q} "
             "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
+
+    # The tables in Moses format, for people and for Moses; no other job waits for them.
+    rule export_tables:
+        input:
+            pairs=PAIRS,
+            scores=paths.TABLE_SCORES,
+            reordering=paths.REORDERING_SCORES,
+        output:
+            phrase_table=f"results/model/{PHRASE_TABLE}",
+            reordering_table=f"results/model/{REORDERING_TABLE}",
+        log:
+            "results/logs/phrases/export.log",
+        threads: STAGE_THREADS
+        resources:
+            mem_mb=megabytes(450),
+            runtime=minutes(30, 0.02),
+        params:
+            version=version("phrases", "export"),
+        shell:
+            "rnnsmt phrases export --pairs {input.pairs:q} --scores {input.scores:q} --reordering {input.reordering:q} "
+            "--output-phrase-table {output.phrase_table:q} --output-reordering-table {output.reordering_table:q} "
+            "--threads {threads} &> {log:q}"
 
 
 # A score of every phrase pair. A column of a network has one for each training run; others are computed once.

@@ -91,9 +91,9 @@ rule seq2seq_translate:
 rule nbest_lists:
     input:
         ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-        lm=LM,
+        lm=LM_BINARY,
         network=lambda w: systems.networks_in_search(w.system),
-        tables=lambda w: systems.filtered_tables(w.system, "all"),
+        tables=lambda w: systems.selected_tables(w.system, "all"),
         source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
     output:
         nbest=of_every_run("nbest.gz"),

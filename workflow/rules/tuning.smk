@@ -7,7 +7,7 @@ if "tuning" in MOSES_PARTS:
             ini=lambda w: systems.untuned_inis(w.system),
             lm=LM,
             network=lambda w: systems.networks_in_search(w.system),
-            tables=lambda w: systems.filtered_tables(w.system, "dev"),
+            tables=lambda w: systems.table_files(w.system, "dev"),
             source=texts.set_text("preprocessed", "dev", SOURCE),
             reference=texts.set_text("preprocessed", "dev", TARGET),
         output:
@@ -44,9 +44,9 @@ else:
     rule mert:
         input:
             ini=lambda w: systems.untuned_inis(w.system),
-            lm=LM,
+            lm=LM_BINARY,
             network=lambda w: systems.networks_in_search(w.system),
-            tables=lambda w: systems.filtered_tables(w.system, "dev"),
+            tables=lambda w: systems.table_files(w.system, "dev"),
             source=texts.set_text("preprocessed", "dev", SOURCE),
             reference=texts.set_text("preprocessed", "dev", TARGET),
         output:

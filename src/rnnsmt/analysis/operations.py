@@ -249,9 +249,15 @@ def sentence_vectors(
     return SentenceVectors(plots)
 
 
-@operation(version=2)
+@operation(version=3)
 def score_scatter(
-    phrase_table: InputFile, scores: InputFiles, output: Figure = None, *, sample: Positive = 20_000, seed: Seed = 1
+    pairs: InputFile,
+    table_scores: InputFile,
+    scores: InputFiles,
+    output: Figure = None,
+    *,
+    sample: Positive = 20_000,
+    seed: Seed = 1,
 ) -> "PhraseSample":
     r"""Plot network against phrase table scores (Figure 3 of the paper).
 
@@ -260,13 +266,15 @@ def score_scatter(
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt analysis score-scatter --phrase-table results/model/phrase-table.gz \
-            --scores results/columns/rnn/network1/1-of-2.npy results/columns/rnn/network1/2-of-2.npy \
+        rnnsmt analysis score-scatter --pairs results/phrases/pairs.safetensors \
+            --table-scores results/phrases/scores.safetensors \
+            --scores results/columns/rnn/network1/1-of-2.safetensors results/columns/rnn/network1/2-of-2.safetensors \
             --sample 20000 --output try/scores.png
 
     Args:
-        phrase_table: phrase table in Moses format.
-        scores: output of `phrases column` for the pairs of the table (.npy), in consecutive shards.
+        pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
+        table_scores: output of `phrases score`, or scores of an imported table.
+        scores: scores of the pairs by the network, written by `phrases column`, in consecutive shards.
         output: output files: the figure (.png or .svg).
         sample: maximum number of phrase pairs in the sample.
 
@@ -274,23 +282,23 @@ def score_scatter(
         The sample, with both scores and counts.
 
     Raises:
-        InputError: the numbers of scores and lines differ, or the table has fewer than three scores.
+        InputError: a file is malformed or has scores of other pairs, or the table does not have Moses' scores.
     """
-    from rnnsmt.analysis.phrase_pairs import draw_sample, draw_score_scatter
+    from rnnsmt.analysis.phrase_pairs import ScoredPairs, draw_sample, draw_score_scatter
     from rnnsmt.base.rendering import save
 
-    pairs = draw_sample(phrase_table, list(map(str, each(scores))), sample, seed)
+    drawn = draw_sample(ScoredPairs(pairs, table_scores, each(scores)), sample, seed)
     if output:
-        save(draw_score_scatter(pairs), each(output))
-    return pairs
+        save(draw_score_scatter(drawn), each(output))
+    return drawn
 
 
-@operation(version=2)
+@operation(version=3)
 def phrase_examples(
-    phrase_table: InputFile,
+    pairs: InputFile,
+    table_scores: InputFile,
     scores: InputFiles,
     model: InputFile,
-    pairs: InputFile,
     vocabularies: InputDirectory,
     output_json: OptionalOutput = None,
     output_md: OptionalOutput = None,
@@ -309,17 +317,17 @@ def phrase_examples(
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt analysis phrase-examples --phrase-table results/model/phrase-table.gz \
-            --scores results/columns/rnn/network1/1-of-2.npy results/columns/rnn/network1/2-of-2.npy \
-            --model results/rnn/network1/model.safetensors --pairs results/phrases/pairs.safetensors \
-            --vocabularies results/rnn/vocabularies --number 5 --draws 50 \
-            --output-json try/examples.json --output-md try/examples.md
+        rnnsmt analysis phrase-examples --pairs results/phrases/pairs.safetensors \
+            --table-scores results/phrases/scores.safetensors \
+            --scores results/columns/rnn/network1/1-of-2.safetensors results/columns/rnn/network1/2-of-2.safetensors \
+            --model results/rnn/network1/model.safetensors --vocabularies results/rnn/vocabularies --number 5 \
+            --draws 50 --output-json try/examples.json --output-md try/examples.md
 
     Args:
-        phrase_table: phrase table in Moses format.
-        scores: output of `phrases column` for the pairs of the table (.npy), in consecutive shards.
-        model: model file written by `rnn train`.
         pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
+        table_scores: output of `phrases score`, or scores of an imported table.
+        scores: scores of the pairs by the network, written by `phrases column`, in consecutive shards.
+        model: model file written by `rnn train`.
         vocabularies: directory written by `rnn prepare`.
         output_json: output file (JSON).
         output_md: output file (Markdown).
@@ -332,8 +340,8 @@ def phrase_examples(
         The examples.
 
     Raises:
-        InputError: the table lacks counts, the numbers of scores and lines differ, or the network was trained on other
-            pairs.
+        InputError: a file is malformed or has scores of other pairs, the table lacks counts, or the network was trained
+            on other pairs.
     """
     from rnnsmt.analysis import phrase_pairs as examples
     from rnnsmt.base.progress import warn
@@ -341,15 +349,15 @@ def phrase_examples(
     from rnnsmt.base.writing import write_json
 
     network, trained_on = _load_network(model, pairs, vocabularies)
-    phrases = examples.long_phrases(phrase_table, targets)
+    scored = examples.ScoredPairs(pairs, table_scores, each(scores))
+    phrases = examples.long_phrases(scored, targets)
     if not phrases:
         more = f"more than {examples.MORE_WORDS_THAN} words and at least {targets} targets"
-        warn(f"{phrase_table} contains no source phrase with {more}; the output tables are empty")
+        warn(f"{pairs} contains no source phrase with {more}; the output tables are empty")
     frequent, rare = examples.choose(phrases, number, seed)
     listed = examples.examples_of(
-        phrase_table, list(map(str, each(scores))), [*frequent, *rare], network, trained_on.vocabularies,
-        top=top, draws=draws, seed=seed,
-    )  # fmt: skip
+        scored, [*frequent, *rare], network, trained_on.vocabularies, top=top, draws=draws, seed=seed
+    )
     found = examples.PhraseExamples(listed[: len(frequent)], listed[len(frequent) :])
     groups = found._asdict()
     if output_json is not None:

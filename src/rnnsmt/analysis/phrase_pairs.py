@@ -6,20 +6,17 @@ Scatter plot of a sample (Figure 3 of the paper), and examples of long source ph
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.kernels.table_lines import COUNTS, SOURCE
+from rnnsmt.base.kernels.decimals import six_digits
 from rnnsmt.base.paths import StrPath
-from rnnsmt.base.progress import Meter
-from rnnsmt.base.reading import words_of
 from rnnsmt.base.rendering import canvas
-from rnnsmt.formats.phrase_table import PhraseEntry, PhraseLines, read_phrase_lines
-from rnnsmt.phrases.augmentation import ColumnFiles
+from rnnsmt.phrases.column_files import COUNT_NAMES, SCORE_NAMES, Column, TableScores, arrays_of
+from rnnsmt.phrases.pairs import PhrasePairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,8 +26,8 @@ if TYPE_CHECKING:
     from rnnsmt.networks.data import Vocabulary
     from rnnsmt.rnn.model import RNNEncoderDecoder
 
-DIRECT = 2
-"""0-based index of the direct phrase probability among Moses' scores."""
+DIRECT = SCORE_NAMES[2]
+"""Name of the direct phrase probability among the scores of a table."""
 
 MORE_WORDS_THAN = 3
 """A phrase is long if it has more words than this, as in the paper."""
@@ -44,28 +41,44 @@ FREQUENT, RARE = 0.99, 0.1
 # Reading
 
 
-def _lines(table: StrPath) -> Iterator[PhraseLines]:
-    """Yield the lines of a table in blocks, showing progress."""
-    meter = Meter(f"reading {Path(table).name}")
-    for lines in read_phrase_lines(table):
-        yield lines
-        meter.add(len(lines.bounds))
+class ScoredPairs:
+    """A store of phrase pairs with the scores of the phrase table and of a network.
 
+    Attributes:
+        pairs: the store.
+        network: the scores of the network.
+    """
 
-def _entries(table: StrPath, column: ColumnFiles, wanted: NDArray[np.int64]) -> dict[int, PhraseEntry]:
-    """Return the entries of some lines (0-based, ascending) by line, if every line of the table has a score."""
-    entries: dict[int, PhraseEntry] = {}
-    begin = 0
-    for lines in _lines(table):
-        end = begin + len(lines.bounds)
-        inside = wanted[slice(*np.searchsorted(wanted, (begin, end)))]
-        entries |= {index: lines.entry(index - begin) for index in inside.tolist()}
-        begin = end
-    if begin != len(column):
-        raise InputError(
-            f"{column.name}: {len(column)} scores, but {table} has {begin} lines; use scores of this table"
+    def __init__(self, pairs: StrPath, table: StrPath, network: Sequence[StrPath]) -> None:
+        """Map the files.
+
+        Args:
+            pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
+            table: output of `phrases score`, or scores of an imported table.
+            network: output of `phrases column`, in consecutive shards.
+
+        Raises:
+            InputError: a file is malformed or has scores of other pairs, or the table lacks p(target|source) or counts.
+        """
+        self.pairs = PhrasePairs(pairs)
+        self.network = Column(network, self.pairs)
+        scores = TableScores(table, self.pairs, "phrases score")
+        needed = "the table must have Moses' four scores, and counts"
+        self._direct, self._count, self._source_count = arrays_of(
+            scores, (DIRECT, COUNT_NAMES[2], COUNT_NAMES[1]), needed
         )
-    return entries
+
+    def direct(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return p(target|source) of pairs by the table."""
+        return six_digits(self._direct[rows])
+
+    def counts(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how often pairs were extracted; 0 if it is not known."""
+        return self._count[rows].astype(np.float64)
+
+    def source_counts(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how often the source phrases of pairs were extracted; 0 if it is not known."""
+        return self._source_count[rows].astype(np.float64)
 
 
 # Sample with scores of both models
@@ -77,13 +90,13 @@ class PhraseSample(NamedTuple):
     Attributes:
         table, network: natural logarithms [K] of p(target | source).
         counts: counts [K] of the pairs, 1 if not known.
-        lines: number of lines of the whole table.
+        total: number of pairs of the whole table.
     """
 
     table: NDArray[np.float64]
     network: NDArray[np.float64]
     counts: NDArray[np.float64]
-    lines: int
+    total: int
 
     @property
     def figures(self) -> dict[str, object]:
@@ -94,26 +107,14 @@ class PhraseSample(NamedTuple):
         return figures
 
 
-def draw_sample(table: StrPath, scores: Sequence[str], size: int, seed: int) -> PhraseSample:
-    """Draw up to ``size`` lines uniformly without replacement.
-
-    Args:
-        scores: network scores of its lines, in consecutive shards.
-    """
-    column = ColumnFiles(scores)
-    total = len(column)
-    if not total:
-        raise InputError(
-            f"{column.name}: contains no scores; score the phrase table again or, if it is a filtered table, check "
-            "that the text it was filtered for is in the source language"
-        )
+def draw_sample(scored: ScoredPairs, size: int, seed: int) -> PhraseSample:
+    """Draw up to ``size`` pairs uniformly without replacement."""
+    total = len(scored.pairs)
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.choice(total, min(size, total), replace=False))
-    entries = _entries(table, column, chosen)
-    sampled = [_direct(entry, table, index + 1) for index, entry in entries.items()]
-    probabilities, counts = np.array(sampled).T
-    logs = np.log(np.maximum(probabilities, np.exp(-100.0)))  # the table may contain 0
-    return PhraseSample(logs, np.log(column.probabilities(chosen)), np.maximum(counts, 1.0), total)
+    logs = np.log(np.maximum(scored.direct(chosen), np.exp(-100.0)))  # the table may contain 0
+    network = np.log(scored.network.probabilities(chosen))
+    return PhraseSample(logs, network, np.maximum(scored.counts(chosen), 1.0), total)
 
 
 def draw_score_scatter(pairs: PhraseSample) -> "Figure":
@@ -143,7 +144,7 @@ def draw_score_scatter(pairs: PhraseSample) -> "Figure":
         axes.set_ylim(low * 1.03, 0.5)
         axes.set_xlabel("log p(target | source) of the phrase table")
     scatter.set_ylabel("log p(target | source) of the RNN Encoder–Decoder")
-    scatter.set_title(f"{len(order):,} of {pairs.lines:,} phrase pairs", loc="left")
+    scatter.set_title(f"{len(order):,} of {pairs.total:,} phrase pairs", loc="left")
     density.set_title("Number of pairs", loc="left")
     keys: list[tuple[ScalarMappable, Axes, str]] = [(cells, density, "pairs")]
     if pairs.counts.max() > 1:
@@ -153,16 +154,6 @@ def draw_score_scatter(pairs: PhraseSample) -> "Figure":
         if solids is not None:
             solids.set_alpha(1)
     return figure
-
-
-def _direct(entry: PhraseEntry, table: StrPath, number: int) -> tuple[float, float]:
-    """Return direct probability and count of an entry."""
-    if len(entry.scores) <= DIRECT:
-        raise InputError(
-            f"{table}, line {number}: {len(entry.scores)} score(s), but the direct probability p(e|f) "
-            "is the third score"
-        )
-    return entry.scores[DIRECT], entry.counts[2] if len(entry.counts) > 2 else 1.0
 
 
 # Examples of long phrases
@@ -223,37 +214,23 @@ def choose(phrases: Sequence[LongPhrase], number: int, seed: int) -> tuple[list[
     return chosen[0], chosen[1]
 
 
-def long_phrases(table: StrPath, targets: int) -> list[LongPhrase]:
-    """Return the long source phrases of a table with at least ``targets`` targets."""
-    phrases: list[LongPhrase] = []
-    first, end = 0, 0
-    source, count = b"", 0.0
+def long_phrases(scored: ScoredPairs, targets: int) -> list[LongPhrase]:
+    """Return the long source phrases of a table with at least ``targets`` targets.
 
-    def add() -> None:
-        """Add the source phrase of the lines ``first`` to ``end - 1``."""
-        if end - first >= targets and source.count(b" ") >= MORE_WORDS_THAN:
-            phrases.append(LongPhrase(count, first, end))
-
-    for lines in _lines(table):
-        for of_line, text in zip(lines.column(SOURCE), lines.column(COUNTS), strict=True):
-            if of_line != source:
-                add()
-                source, first = of_line, end
-                if of_line.count(b" ") >= MORE_WORDS_THAN:
-                    counts = text.split()
-                    if len(counts) < 2:
-                        raise InputError(
-                            f"{table}, line {end + 1}: the counts are missing; create the table with `phrases score`"
-                        )
-                    count = float(counts[1])
-            end += 1
-    add()
-    return phrases
+    Raises:
+        InputError: the table has no counts.
+    """
+    first, offsets = scored.pairs.first, scored.pairs.sides[0].offsets
+    runs = np.flatnonzero((np.diff(first) >= targets) & (np.diff(offsets) > MORE_WORDS_THAN))
+    counts = scored.source_counts(first[runs])
+    if len(counts) and not counts.any():
+        raise InputError(f"{scored.pairs.path}: the counts of its table are missing; create it with `phrases score`")
+    begins, ends = first[runs].tolist(), first[runs + 1].tolist()
+    return [LongPhrase(*phrase) for phrase in zip(counts.tolist(), begins, ends, strict=True)]
 
 
 def examples_of(
-    table: StrPath,
-    scores: Sequence[str],
+    scored: ScoredPairs,
     chosen: Sequence[LongPhrase],
     model: "RNNEncoderDecoder",
     vocabularies: "Sequence[Vocabulary]",
@@ -265,32 +242,27 @@ def examples_of(
     """Look up the chosen phrases in the table and sample targets from the network.
 
     Args:
-        scores: network scores of its lines, in consecutive shards.
         vocabularies: source and target vocabulary.
         top: maximum number of targets in each list.
         draws: number of samples per phrase.
     """
     from rnnsmt.rnn.generation import sample_targets
 
-    wanted = np.array(sorted({line for phrase in chosen for line in range(phrase.begin, phrase.end)}), np.int64)
-    column = ColumnFiles(scores)
-    entry_of = _entries(table, column, wanted)
-    sources = [vocabularies[0].ids(words_of(entry_of[phrase.begin].source), eos=True) for phrase in chosen]
+    pairs = [list(scored.pairs.texts(phrase.begin, phrase.end)) for phrase in chosen]
+    sources = [vocabularies[0].ids(of_phrase[0][0], eos=True) for of_phrase in pairs]
     drawn = sample_targets(model, sources, draws, seed, LONGEST)
     examples = []
-    for phrase, targets in zip(chosen, drawn, strict=True):
-        entries = [entry_of[number] for number in range(phrase.begin, phrase.end)]
-        probabilities = column.probabilities(np.arange(phrase.begin, phrase.end))
+    for phrase, of_phrase, targets in zip(chosen, pairs, drawn, strict=True):
+        rows = np.arange(phrase.begin, phrase.end)
         with_words = [each for each in targets if each.words]  # an empty target is no translation
         samples = [(vocabularies[1].text(each.words), each.score, each.times) for each in with_words[:top]]
-        table_scores = np.array([entry.scores[DIRECT] for entry in entries])
-        names = [entry.target for entry in entries]
+        names = [" ".join(target) for _, target in of_phrase]
         examples.append(
             Example(
-                entries[0].source,
+                " ".join(of_phrase[0][0]),
                 phrase.extracted,
-                _best(names, table_scores, top),
-                _best(names, probabilities, top),
+                _best(names, scored.direct(rows), top),
+                _best(names, scored.network.probabilities(rows), top),
                 samples,
             )
         )

@@ -23,8 +23,8 @@ from rnnsmt.base.paths import StrPath
 from rnnsmt.base.writing import atomic_path, scratch_directory
 
 _TYPES = {
-    "F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32, "U32": np.uint32, "U16": np.uint16,
-    "I8": np.int8, "U8": np.uint8,
+    "F64": np.float64, "F32": np.float32, "I64": np.int64, "U64": np.uint64, "I32": np.int32, "U32": np.uint32,
+    "U16": np.uint16, "I8": np.int8, "U8": np.uint8,
 }  # fmt: skip
 """Types of the arrays by their names in the header."""
 
@@ -32,6 +32,9 @@ _NAMES = {np.dtype(kind): name for name, kind in _TYPES.items()}
 
 MAX_HEADER = 1 << 24
 """Maximum length of a header in bytes."""
+
+ALIGNMENT = 64
+"""The arrays begin at a multiple of this number of bytes, the size of a cache line."""
 
 
 class ArrayFile(Mapping[str, NDArray[Any]]):
@@ -42,8 +45,13 @@ class ArrayFile(Mapping[str, NDArray[Any]]):
         entries: further entries of the header.
     """
 
-    def __init__(self, path: StrPath, remedy: str) -> None:
-        """Map a file; ``remedy`` is the advice at the end of error messages.
+    def __init__(self, path: StrPath, remedy: str, *, writeable: bool = False) -> None:
+        """Map a file.
+
+        Args:
+            remedy: advice at the end of error messages.
+            writeable: whether the arrays can be written, as kernels that are compiled for such arrays require. The file
+                is not changed: a page that is written is copied.
 
         Raises:
             InputError: there is no file, or it is not a complete file of this format.
@@ -51,7 +59,12 @@ class ArrayFile(Mapping[str, NDArray[Any]]):
         self.path = Path(path)
         try:
             with self.path.open("rb") as file:
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                if writeable:
+                    # pages that are never written stay shared between processes, and need no swap reserve
+                    flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", 0)
+                    self._map = mmap.mmap(file.fileno(), 0, flags, mmap.PROT_READ | mmap.PROT_WRITE)
+                else:
+                    self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except FileNotFoundError:
             raise InputError(f"{path}: no such file; {remedy}") from None
         except ValueError:
@@ -143,7 +156,7 @@ def write_arrays(path: StrPath, types: Mapping[str, DTypeLike]) -> Iterator[Arra
             place = {"shape": [writer.lengths[name]], "data_offsets": [begin, end]}
             header[name] = {"dtype": _NAMES[kinds[name]]} | place
         text = json.dumps(header).encode()
-        text += b" " * (-len(text) % 8)
+        text += b" " * (-(8 + len(text)) % ALIGNMENT)
         with temporary.open("wb") as out:
             out.write(len(text).to_bytes(8, "little") + text)
             for part in parts.values():

@@ -168,6 +168,13 @@ class Phrases:
 
     max_length: PhraseLength = 7
     smoothing: PhraseSmoothing = "kneser-ney"
+    export: Annotated[
+        Literal["all", "baseline"],
+        Field(
+            description="phrase tables that are written in Moses format: those of all systems of the table, or that of "
+            "the baseline only; no other job waits for them"
+        ),
+    ] = "all"
 
 
 Order = Annotated[int, Field(ge=2, le=10, description="order of the n-grams")]

@@ -9,7 +9,7 @@ this model contains all phrase pairs of the baseline's translation.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import words_of
 from rnnsmt.base.rendering import write_page
@@ -26,7 +25,6 @@ from rnnsmt.bleu.multi_bleu import tokens
 from rnnsmt.evaluation.render import KIND_TITLES
 from rnnsmt.evaluation.significance import Statistics, compare
 from rnnsmt.formats.nbest import Segment, phrase_pairs, read_details
-from rnnsmt.formats.phrase_table import read_phrase_lines
 from rnnsmt.search.decoder import features_of_derivations
 from rnnsmt.search.model import SearchModel, kinds_of_features, sum_by_kind
 from rnnsmt.search.translation_options import look_up
@@ -96,21 +94,6 @@ def sentence_gains(baseline: Statistics, system: Statistics) -> NDArray[np.float
     return 100 * (sentence_bleu(system) - sentence_bleu(baseline))
 
 
-def pair_counts(table: StrPath, pairs: Iterable[Pair]) -> dict[Pair, float]:
-    """Read the counts of phrase pairs from a phrase table; 0 if it has none.
-
-    Pairs that are not in the table, e.g. unknown words, are omitted.
-    """
-    pair_of_phrases = {(source.encode(), target.encode()): (source, target) for source, target in pairs}
-    counts_of_pairs: dict[Pair, float] = {}
-    for lines in read_phrase_lines(table):
-        for line, phrases in enumerate(zip(lines.column(SOURCE), lines.column(TARGET), strict=True)):
-            if (pair := pair_of_phrases.get(phrases)) is not None:
-                counts = lines.entry(line).counts
-                counts_of_pairs[pair] = counts[2] if len(counts) > 2 else 0.0
-    return counts_of_pairs
-
-
 def exchanged_pairs(
     baseline: Sequence[Sequence[Pair]],
     system: Sequence[Sequence[Pair]],
@@ -122,7 +105,7 @@ def exchanged_pairs(
 
     Args:
         baseline, system: phrase pairs of the derivation of every sentence.
-        counts: see ``pair_counts``.
+        counts: how often pairs were extracted (``PhraseTable.counts_of``).
         gains: difference in sentence BLEU of every sentence.
         unknown: unknown words, which are copied to the output.
 
@@ -223,9 +206,7 @@ class Comparison:
         ]
         self.values["source words of a phrase"] = lengths, PHRASE_LENGTHS
 
-    def add_model(
-        self, model: SearchModel, weights: NDArray[np.float64], table: StrPath, columns: Sequence[str]
-    ) -> None:
+    def add_model(self, model: SearchModel, weights: NDArray[np.float64], columns: Sequence[str]) -> None:
         """Add the model of the system, for the contributions of the features and the counts of phrase pairs.
 
         Args:
@@ -248,7 +229,7 @@ class Comparison:
             )
         self.contributions = (system - other) * weights
         self.kinds = kinds_of_features(model, columns)
-        self.counts = pair_counts(table, {pair for side in self.pairs for pairs in side for pair in pairs})
+        self.counts = model.table.counts_of(pair for side in self.pairs for pairs in side for pair in pairs)
 
     def content(self, examples: int) -> dict[str, Any]:
         """Return the content of the output of `evaluation compare`.

@@ -459,7 +459,7 @@ def compare(
             --hypothesis results/systems/rnn/run1/harbour-test.tokens results/systems/rnn/run2/harbour-test.tokens \
             --source results/corpus/truecased/harbour-test.en.gz --details \
             results/systems/baseline/run1/harbour-test.details results/systems/rnn/run1/harbour-test.details \
-            --ini results/systems/rnn/run1/moses.ini --model-dir results/augmented/rnn/network1/filtered/all \
+            --ini results/systems/rnn/run1/moses.ini --model-dir results/selected/rnn/network1/all \
             --columns rnn --output-json try/compare.json --output-md try/compare.md
 
     Args:
@@ -490,7 +490,7 @@ def compare(
     from rnnsmt.base.reading import read_references
     from rnnsmt.base.writing import write_json
     from rnnsmt.evaluation.comparison import Comparison, write_comparison
-    from rnnsmt.formats.ini import PHRASE_DICTIONARY, MosesIni
+    from rnnsmt.formats.ini import MosesIni
     from rnnsmt.search.model import load_model
 
     with TextFiles() as files:
@@ -521,10 +521,7 @@ def compare(
         read = MosesIni.read(ini)
         directory = None if model_dir is None else Path(model_dir)
         model = load_model(read, list(comparison.source or ()), directory, threads, device)
-        phrases = next(
-            read.located(feature, directory) for feature in read.features if feature.kind == PHRASE_DICTIONARY
-        )
-        comparison.add_model(model, model.weights(read), phrases, columns)
+        comparison.add_model(model, model.weights(read), columns)
     content = {"baseline": names[0], "system": names[1], **comparison.content(examples)}
     if output_json is not None:
         write_json(output_json, content)

@@ -14,7 +14,7 @@ from rnnsmt.base.opening import sha256
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_json
 from rnnsmt.evaluation.scores import Scores
-from rnnsmt.formats.ini import MosesIni
+from rnnsmt.formats.ini import PHRASE_DICTIONARY, MosesIni
 from rnnsmt.plan.pipeline import checkout
 from rnnsmt.stages import PACKAGES, operations
 
@@ -67,6 +67,8 @@ class Files:
 def tuned_run(score: str, files: Files, inis: Collection[str] | None = None) -> dict[str, Any] | None:
     """Return seed, weights and files of the tuned model in a score file's directory; None if it has no moses.ini.
 
+    A phrase table that was not exported (``phrases.export``) is not among the files.
+
     Args:
         files: files are added to this collection.
         inis: the moses.ini files of the current systems; others, of earlier systems with the same names, are ignored.
@@ -81,7 +83,11 @@ def tuned_run(score: str, files: Files, inis: Collection[str] | None = None) -> 
     run: dict[str, Any] = {
         "ini": files.add(path),
         "weights": ini.weights,
-        "model": {f.name: files.add(ini.file_of(f)) for f in ini.features if "path" in f.options},
+        "model": {
+            f.name: files.add(ini.file_of(f))
+            for f in ini.features
+            if "path" in f.options and (f.kind != PHRASE_DICTIONARY or ini.file_of(f).is_file())
+        },
     }
     if (directory / "history.json").is_file():
         history = read_json(directory / "history.json")

@@ -77,6 +77,33 @@ def estimate(
 
 
 @operation(version=1)
+def binarize(lm: InputFile, output: OutputFile) -> Written:
+    r"""Convert an n-gram language model to a memory-mapped binary file, as KenLM's build_binary.
+
+    Instead of reading lm.arpa.gz, the decoder maps lm.binary.safetensors, which is beside it or in the ``model_dir``.
+    All processes on a machine share its memory pages. `search binarize` converts the tables of a model, too.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt lm binarize --lm results/model/lm.arpa.gz --output try/lm.binary.safetensors
+
+    Args:
+        lm: language model (ARPA).
+        output: output file: language model (safetensors).
+
+    Returns:
+        The file; its figures are the order and the number of words.
+
+    Raises:
+        InputError: the file is malformed.
+    """
+    from rnnsmt.lm.automaton_file import binarize_lm
+
+    automaton = binarize_lm(Path(lm), Path(output))
+    return Written(Path(output), {"order": automaton.order, "words": len(automaton.words)})
+
+
+@operation(version=1)
 def perplexity(lm: InputFile, input: Texts, output: OptionalOutput = None) -> "Perplexity":
     r"""Compute the perplexity of a text under a language model.
 

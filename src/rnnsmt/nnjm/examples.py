@@ -1,12 +1,7 @@
 """Examples of the joint model: a bitext as ids on disk, and the affiliations of its target words.
 
-Every target word is affiliated with a source position (Devlin et al. 2014, section 2.1):
-
-* A target word with several links is affiliated with the middle one of its n source positions: in ascending order, the
-  one with index (n - 1) // 2.
-* A word without a link has the affiliation of the nearest target word with a link; if two are equally near, that of the
-  right one.
-* ``</s>`` is affiliated with ``</s>`` of the source.
+Every target word is affiliated with a source position (``rnnsmt.align.affiliation``), and ``</s>`` with ``</s>`` of
+the source.
 
 Training affiliates the words of whole sentences; the search affiliates those of a phrase pair by the links within it,
 as Moses does.
@@ -25,9 +20,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.align.affiliation import NO_LINK, affiliations
 from rnnsmt.base.arrays import growing_array, read_array, release_pages
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.cslm.text import contexts_at
 from rnnsmt.networks.data import (
@@ -44,70 +39,6 @@ from rnnsmt.phrases.aligned_text import AlignedBlock, TextStats, read_aligned_bl
 
 PAIRS = 1 << 16
 """Number of sentence pairs whose affiliations are checked at a time."""
-
-NO_LINK = -1
-"""Affiliation of the words of a sentence pair without any link."""
-
-
-def affiliations(
-    link_offsets: NDArray[np.int64],
-    source: NDArray[np.int32],
-    target: NDArray[np.int32],
-    target_offsets: NDArray[np.int64],
-) -> NDArray[np.int32]:
-    """Return the affiliation of every target word of S concatenated sentence or phrase pairs.
-
-    Args:
-        link_offsets: [S + 1], offsets of the links of each pair.
-        source, target: [L], source and target positions of the links, distinct, in ascending order of target, then
-            source position within a pair.
-        target_offsets: [S + 1], offsets of the target words of each pair.
-
-    Returns:
-        [target words], 0-based source positions within the pair; ``NO_LINK`` for all words of a pair without links.
-    """
-    affiliated = np.empty(int(target_offsets[-1]), np.int32)
-    affiliate(link_offsets, source, target, target_offsets, affiliated)
-    return affiliated
-
-
-@kernel()
-def _fill(out, begin, end):
-    """Set the affiliation of words without a link in out[begin:end] to that of the nearest word with a link."""
-    before = -1  # the last word with a link
-    index = begin
-    while index < end:
-        if out[index] != NO_LINK:
-            before = index
-            index += 1
-            continue
-        after = index
-        while after < end and out[after] == NO_LINK:
-            after += 1
-        # the words index..after - 1 have no link; ``after`` is the next word with a link, if there is one
-        for word in range(index, after):
-            right = after < end and (before < 0 or after - word <= word - before)
-            out[word] = out[after] if right else out[before]
-        index = after
-
-
-@kernel()
-def affiliate(link_offsets, source, target, target_offsets, out):
-    """Compute ``affiliations`` into ``out``, an array of integers."""
-    for pair in range(link_offsets.shape[0] - 1):
-        begin, end = target_offsets[pair], target_offsets[pair + 1]
-        for index in range(begin, end):
-            out[index] = NO_LINK
-        # links are in ascending order: those of a target word follow one another
-        first = link_offsets[pair]
-        while first < link_offsets[pair + 1]:
-            last = first
-            while last + 1 < link_offsets[pair + 1] and target[last + 1] == target[first]:
-                last += 1
-            out[begin + target[first]] = source[first + (last - first) // 2]
-            first = last + 1
-        if link_offsets[pair] < link_offsets[pair + 1]:
-            _fill(out, begin, end)
 
 
 def windows_at(

@@ -1,5 +1,29 @@
-"""Phrase extraction, scoring, reordering tables, score columns, files of phrase tables, and filtering."""
+"""Phrase pairs and their scores, score columns, the table of the search, and tables in Moses format."""
 
-from rnnsmt.phrases.operations import augment, column, extract, filter, import_table, lexical, reordering, score
+from rnnsmt.phrases.operations import (
+    augment,
+    column,
+    export,
+    extract,
+    filter,
+    import_table,
+    lexical,
+    reordering,
+    score,
+    select,
+    show,
+)
 
-__all__ = ["augment", "column", "extract", "filter", "import_table", "lexical", "reordering", "score"]
+__all__ = [
+    "augment",
+    "column",
+    "export",
+    "extract",
+    "filter",
+    "import_table",
+    "lexical",
+    "reordering",
+    "score",
+    "select",
+    "show",
+]

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import read_array
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.numbers import NUMBER_BYTES, put_number
@@ -19,11 +17,7 @@ from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.formats.ini import PHRASE_DICTIONARY, MosesIni, feature_count
 from rnnsmt.formats.phrase_table import read_phrase_lines
-from rnnsmt.phrases.filtering import read_kept_lines
-
-MIN_PROBABILITY = 1e-40
-"""Minimum probability; smaller ones are replaced. Moses takes the logarithm of a column, and cannot distinguish values
-below exp(-100)."""
+from rnnsmt.phrases.column_files import Column
 
 COLUMN_WEIGHT = 0.2
 """Weight of a log probability before tuning, the same as that of every phrase score in Moses' untuned models."""
@@ -31,102 +25,41 @@ COLUMN_WEIGHT = 0.2
 COUNT_WEIGHT = 0.0
 """Weight of a count before tuning."""
 
-MAX_SCORE = 20.0
-"""Maximum score: a log probability is not positive, and a larger count is not plausible."""
 
-
-class ColumnFiles:
-    """One score per line of the table, a natural logarithm, from one file or from consecutive parts."""
-
-    def __init__(self, paths: Sequence[str]) -> None:
-        """Open one-dimensional ``.npy`` files; they are memory-mapped."""
-        self.name = paths[0] if len(paths) == 1 else f"{paths[0]} to {Path(paths[-1]).name}"
-        self._parts = [(path, read_array(path, np.floating, "score again")) for path in paths]
-        self._ends = np.cumsum([len(scores) for _, scores in self._parts])
-
-    def __len__(self) -> int:
-        return int(self._ends[-1])
-
-    @property
-    def is_count(self) -> bool:
-        """Return whether all scores are whole numbers, as counts and unlike log probabilities."""
-        return all(np.array_equal(scores, np.rint(scores)) for _, scores in self._parts)
-
-    def probabilities(self, lines: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return exp(score) of some lines, at least ``MIN_PROBABILITY``.
-
-        Args:
-            lines: 0-based line numbers, ascending.
-
-        Returns:
-            float64 [lines], or fewer elements if the column is shorter.
-        """
-        pieces = []
-        for (path, scores), after in zip(self._parts, self._ends, strict=True):
-            first = int(after) - len(scores)
-            places = lines[slice(*np.searchsorted(lines, (first, after)))] - first
-            piece = np.asarray(scores[places], np.float64)
-            bad = np.flatnonzero(~np.isfinite(piece) | (piece > MAX_SCORE))
-            if len(bad):
-                raise InputError(
-                    f"{path}: score {places[bad[0]] + 1} is {piece[bad[0]]:g}, not a log probability; "
-                    "compute the scores again"
-                )
-            pieces.append(piece)
-        return np.maximum(np.exp(np.concatenate(pieces)), MIN_PROBABILITY)
-
-
-def augment_table(
-    table: str, columns: Sequence[Sequence[str]], output: str, threads: int = 1, kept_lines: str | None = None
-) -> dict[str, object]:
+def augment_table(table: str, columns: Sequence[Sequence[str]], output: str, threads: int = 1) -> dict[str, object]:
     """Write the table with an additional column of probabilities for each of ``columns``.
 
     Args:
         table: the phrase table; it is streamed, and everything else is copied byte by byte.
-        columns: for each column its files, in the order of the table's lines. With ``kept_lines``, a column has the
-            scores of all lines before filtering.
+        columns: for each column its files, in the order of the table's lines.
         threads: number of compression threads.
-        kept_lines: file of ``filter_tables`` with the numbers of this table's lines in the table that was scored; None
-            if all lines were kept.
 
     Returns:
         The statistics of the stage.
     """
     if Path(output).exists() and Path(table).exists() and Path(output).samefile(table):
         raise InputError(f"--output {output}: is the table itself; choose another file")
-    opened = [ColumnFiles(paths) for paths in columns]
-    numbers, scored = (None, 0) if kept_lines is None else read_kept_lines(kept_lines)
+    opened = [Column(paths) for paths in columns]
     meter = Meter("adding columns")
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:
         for text, bounds, scores in read_phrase_lines(table):  # noqa: B007  scores is used after the loop
             count = len(bounds)
-            places = np.arange(lines, lines + count) if numbers is None else numbers[lines : lines + count]
-            parts = [column.probabilities(places) for column in opened]
+            parts = [column.probabilities(np.arange(lines, lines + count)) for column in opened]
+            lines += count
             if any(len(values) < count for values in parts):
-                lines += count
-                continue  # the table is longer than a column or the kept lines: only count lines, for the message
+                continue  # the table is longer than a column: only count lines, for the message
             buffer = np.empty(max_output_bytes(len(text), count, len(parts)), np.uint8)
             filled = insert_scores(text, bounds, np.stack(parts, 1), buffer)
             out.write(buffer[:filled].data)
-            lines += count
             meter.add(count)
-        if not lines and numbers is None:
+        if not lines:
             raise InputError(f"{table}: the table is empty; create it again")
-        if numbers is None:
-            scored, size = lines, f"{table} has {lines} lines"
-            remedy = "score this table or, if it is a filtered table, add --kept-lines"
-        else:
-            size = f"the unfiltered table of {kept_lines} has {scored} lines, of which {len(numbers)} were kept"
-            remedy = "specify the scores of that table; for scores of its kept lines, omit --kept-lines"
-            if len(numbers) != lines:
-                raise InputError(
-                    f"{kept_lines}: {len(numbers)} lines, but {table} has {lines}; run `phrases filter` again"
-                )
         for column in opened:
-            if len(column) != scored:
+            if len(column) != lines:
                 raise InputError(
-                    f"{column.name}: {len(column)} scores, but {size}; they are scores of another table: {remedy}"
+                    f"{column.name}: {len(column)} scores, but {table} has {lines} lines; they are scores of another "
+                    "table: score this table (`phrases import-table`, `phrases column`)"
                 )
     return {"lines": lines, "scores per line": scores + len(opened)}
 
@@ -137,7 +70,6 @@ def augment_model(
     output: str,
     output_ini: str,
     threads: int = 1,
-    kept_lines: str | None = None,
 ) -> dict[str, object]:
     """Write the table of a model with additional columns, and a copy of its moses.ini that refers to this table.
 
@@ -145,7 +77,7 @@ def augment_model(
 
     Args:
         path: the moses.ini.
-        columns, output, threads, kept_lines: as in ``augment_table``.
+        columns, output, threads: as in ``augment_table``.
 
     Returns:
         The statistics of the stage.
@@ -164,12 +96,12 @@ def augment_model(
             f"{before}, line 1: {first.scores} scores, but {path} has {scores} weights of {table.name}; "
             "correct num-features and the weights"
         )
-    figures = augment_table(str(before), columns, output, threads, kept_lines)
+    figures = augment_table(str(before), columns, output, threads)
     for feature in ini.features:
         if "path" in feature.options:
             feature.options["path"] = str(ini.file_of(feature).resolve())
     table.options |= {"path": str(Path(output).resolve()), "num-features": str(scores + len(columns))}
-    ini.weights[table.name] += [COUNT_WEIGHT if ColumnFiles(paths).is_count else COLUMN_WEIGHT for paths in columns]
+    ini.weights[table.name] += [COUNT_WEIGHT if Column(paths).is_count else COLUMN_WEIGHT for paths in columns]
     ini.write(output_ini)
     return figures
 

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rnnsmt.base.arrays import GrowingArray, growing_array, read_array
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes
@@ -39,23 +37,12 @@ def input_phrases(paths: Iterable[str], max_length: int) -> set[bytes]:
     return phrases
 
 
-def read_kept_lines(path: str) -> tuple[NDArray[np.int64], int]:
-    """Read the file of line numbers that ``filter_tables`` writes.
-
-    Returns:
-        The line numbers that were kept, and the number of lines before filtering.
-    """
-    numbers = read_array(path, np.int64, "run `phrases filter` again")
-    return numbers[:-1], int(numbers[-1])
-
-
 def filter_tables(
     inputs: list[str],
     phrase_table: str,
     reordering_table: str,
     output_dir: str,
     max_length: int = 7,
-    output_lines: str | None = None,
 ) -> dict[str, object]:
     """Write the lines of both tables whose source phrase occurs in the inputs, under the same names.
 
@@ -63,8 +50,6 @@ def filter_tables(
 
     Args:
         max_length: maximum number of words of a source phrase in the tables.
-        output_lines: file for the 0-based numbers of the phrase table's lines that are kept, followed by its total
-            number of lines (``.npy``, int64); None: not written.
 
     Returns:
         The statistics of the stage.
@@ -76,8 +61,6 @@ def filter_tables(
     for path in paths:
         if path.exists() and any(output.exists() and output.samefile(path) for output in outputs):
             raise InputError(f"--output-dir {output_dir}: is the directory of {path.name}; choose another directory")
-    if output_lines is not None and Path(output_lines).absolute() in [path.absolute() for path in outputs]:
-        raise InputError(f"--output-lines {output_lines}: is also a filtered table; choose another file")
     phrases = input_phrases(inputs, max_length)
     if not phrases:
         raise InputError(f"{inputs[0]}: the input contains no words")
@@ -86,43 +69,35 @@ def filter_tables(
     figures: dict[str, object] = {"phrases of the input": len(phrases)}
     with ExitStack() as stack:
         phrase_out, reordering_out = [stack.enter_context(atomic_blocks(path)) for path in outputs]
-        numbers = stack.enter_context(growing_array(output_lines, np.int64)) if output_lines is not None else None
-        lines, n_kept = _filter(paths[0], phrase_out, interner, numbers, reordering=False)
+        lines, n_kept = _filter(paths[0], phrase_out, interner, reordering=False)
         figures |= {"phrase lines": lines, "phrase lines kept": n_kept}
-        lines, n_kept = _filter(paths[1], reordering_out, interner, None, reordering=True)
+        lines, n_kept = _filter(paths[1], reordering_out, interner, reordering=True)
         figures |= {"reordering lines": lines, "reordering lines kept": n_kept}
     return figures
 
 
-def _filter(
-    path: Path, out: Writer, phrases: Interner, kept_lines: GrowingArray | None, reordering: bool
-) -> tuple[int, int]:
+def _filter(path: Path, out: Writer, phrases: Interner, reordering: bool) -> tuple[int, int]:
     """Copy the lines whose source phrase is in ``phrases``; return the numbers of lines read and kept."""
     meter = Meter(f"filtering {path.name}")
     lines, total_kept, n_scores = 0, 0, 0
     for block in read_table_blocks(path):
         text, buffer = np.frombuffer(block, np.uint8), np.empty(len(block), np.uint8)
         count = block.count(b"\n")
-        numbers = np.empty(count, np.int64)
-        filled, n_kept, n_scores, bad = keep_lines(text, phrases.table, reordering, POW10, n_scores, buffer, numbers)
+        filled, n_kept, n_scores, bad = keep_lines(text, phrases.table, reordering, POW10, n_scores, buffer)
         if bad >= 0:
             line = block.split(b"\n")[bad]
             refuse_line(line, path, lines + bad + 1, n_scores or None, reordering=reordering)
         out.write(buffer[:filled].data)
-        if kept_lines is not None:
-            kept_lines.append(lines + numbers[:n_kept])
         total_kept += n_kept
         lines += count
         meter.add(count)
     if not lines:
         raise InputError(f"{path}: the table is empty; create it again")
-    if kept_lines is not None:
-        kept_lines.append(np.array([lines]))
     return lines, total_kept
 
 
 @kernel()
-def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected: Any, out: Any, numbers: Any) -> Any:
+def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected: Any, out: Any) -> Any:
     """Copy the lines whose source phrase is in ``phrases``.
 
     Args:
@@ -132,7 +107,6 @@ def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected:
         pow10: ``rnnsmt.base.kernels.strings.POW10``.
         expected: number of scores of a line; 0: that of the first line that is kept.
         out: uint8, of the size of the block, filled.
-        numbers: int64 [lines], filled with the 0-based numbers of the lines that are kept.
 
     Returns:
         Number of bytes written, number of lines kept, number of scores of a line, and the first line (0-based) that is
@@ -152,7 +126,7 @@ def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected:
             if reordering:
                 count = check_reordering_line(block, bounds, pow10, nothing)
             else:
-                count = check_phrase_line(block, bounds, fields, pow10, nothing)
+                count = check_phrase_line(block, bounds, fields, pow10, nothing, nothing)
             if expected == 0 and count > 0:
                 expected = count
             if count != expected or count == MALFORMED:
@@ -160,7 +134,6 @@ def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected:
             for position in range(begin, end + 1):
                 out[at] = block[position]
                 at += 1
-            numbers[n_kept] = line
             n_kept += 1
         begin = end + 1
         line += 1

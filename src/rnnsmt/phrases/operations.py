@@ -22,13 +22,15 @@ from rnnsmt.base.arguments import (
 )
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.operations import Written, operation
+from rnnsmt.base.operations import Written, WrittenFiles, operation
 from rnnsmt.config.sections import Device, PhraseLength, Phrases, PhraseSmoothing, Rnn
 from rnnsmt.registries import COLUMNS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from rnnsmt.phrases.showing import ShownPairs
 
 
 class LexicalTables(NamedTuple):
@@ -147,30 +149,49 @@ def extract(
     return Written(Path(output), figures)
 
 
-@operation(version=1)
-def import_table(phrase_table: InputFile, output: OutputFile) -> Written:
-    r"""Convert a phrase table in Moses format to a file of phrase pairs, for score columns and networks.
+@operation(version=2)
+def import_table(
+    phrase_table: InputFile,
+    output: OutputFile,
+    *,
+    output_scores: OutputFile | None = None,
+    reordering_table: InputFile | None = None,
+    output_reordering: OutputFile | None = None,
+) -> Written:
+    r"""Convert phrase table and reordering table in Moses format to phrase pairs and their scores.
 
-    The pairs are in the order of the lines of the table; its scores and counts are not part of the output. The table
-    can be one that Moses built, or a filtered one.
+    The pairs are in the order of the lines of the phrase table. `phrases column` and networks read them, and
+    `phrases select` both pairs and scores. The tables can be those that Moses built, or filtered ones.
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt phrases import-table --phrase-table results/model/phrase-table.gz --output try/pairs.safetensors
+        rnnsmt phrases import-table --phrase-table results/model/phrase-table.gz --output try/pairs.safetensors \
+            --output-scores try/scores.safetensors \
+            --reordering-table results/model/reordering-table.wbe-msd-bidirectional-fe.gz \
+            --output-reordering try/reordering.safetensors
 
     Args:
         phrase_table: phrase table in Moses format.
         output: output file: phrase pairs (safetensors).
+        output_scores: output file: scores and counts of the pairs (safetensors).
+        reordering_table: reordering table in Moses format, with the same pairs in the same order.
+        output_reordering: output file: reordering scores of the pairs (safetensors).
 
     Returns:
-        The file; its figures are the numbers of source phrases and of pairs.
+        The file of pairs; its figures are the numbers of source phrases and of pairs.
 
     Raises:
-        InputError: the table is empty or malformed.
+        InputError: a table is empty or malformed, the tables have different pairs, or only one of
+            ``reordering_table`` and ``output_reordering`` is given.
     """
-    from rnnsmt.phrases.pairs import import_pairs
+    from rnnsmt.phrases.importing import import_tables
 
-    return Written(Path(output), import_pairs(str(phrase_table), str(output)))
+    if (reordering_table is None) != (output_reordering is None):
+        raise InputError("--reordering-table and --output-reordering: must be used together")
+    reordering = (
+        None if reordering_table is None or output_reordering is None else (reordering_table, output_reordering)
+    )
+    return Written(Path(output), import_tables(phrase_table, output, output_scores, reordering))
 
 
 def _parse_shard(text: str) -> tuple[int, int]:
@@ -215,7 +236,7 @@ class TableColumn(NamedTuple):
         return str(self.path)
 
 
-@operation(version=1)
+@operation(version=2)
 def column(
     pairs: InputFile,
     output: OptionalOutput = None,
@@ -229,8 +250,9 @@ def column(
 ) -> TableColumn:
     r"""Compute a score of every phrase pair: a column of the phrase table, and a feature of systems.
 
-    The output is a float32 array (.npy) with one score per pair: a natural logarithm of a probability, or a count.
-    `phrases augment` adds the columns to a phrase table. The score of the RNN includes EOS and is not normalised by
+    The output is a float32 array with one score per pair: a natural logarithm of a probability, or a count. It can be
+    used with these pairs only. `phrases select` adds columns to the table of the search, and `phrases augment` to a
+    phrase table in Moses format. The score of the RNN includes EOS and is not normalised by
     length; wp is not the WordPenalty of Moses.
 
     ``shard=(k, n)`` scores the k-th of n consecutive shards of nearly equal size, for parallel jobs. Scores do not
@@ -239,14 +261,14 @@ def column(
     Examples, in the directory of a run of the demo corpus:
 
         rnnsmt phrases column --name wp --pairs results/phrases/pairs.safetensors \
-            --vocabularies results/rnn/vocabularies --output try/wp.npy
+            --vocabularies results/rnn/vocabularies --output try/wp.safetensors
         rnnsmt phrases column --name rnn --pairs results/phrases/pairs.safetensors \
             --vocabularies results/rnn/vocabularies --model results/rnn/network1/model.safetensors --shard 1/2 \
-            --output try/rnn.1-of-2.npy --threads 2
+            --output try/rnn.1-of-2.safetensors --threads 2
 
     Args:
         pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
-        output: output file: scores (.npy).
+        output: output file: scores (safetensors, array ``score``).
         vocabularies: directory written by `rnn prepare`, for rnn and wp.
         model: trained network, for scores of networks.
         shard: score only shard K of N.
@@ -259,8 +281,9 @@ def column(
     """
     import numpy as np
 
-    from rnnsmt.base.arrays import growing_array
+    from rnnsmt.base.array_file import ArrayFile
     from rnnsmt.base.progress import say
+    from rnnsmt.phrases.column_files import REMEDY, SCORE, write_columns
     from rnnsmt.phrases.columns import ColumnInputs
     from rnnsmt.phrases.pairs import PhrasePairs
 
@@ -278,20 +301,21 @@ def column(
         values = np.concatenate([np.zeros(0, np.float32), *(block.astype(np.float32) for block in blocks)])
         check(len(values))
     else:
-        with growing_array(output, np.float32) as out:
+        with write_columns(output, store, {SCORE: np.float32}, name=name, begin=begin) as out:
             for block in blocks:
-                out.append(block)
-            check(out.length)  # before the file gets its name
-        values = np.load(output, mmap_mode="r")
+                out.append(SCORE, block)
+            check(out.lengths[SCORE])  # before the file gets its name
+        values = ArrayFile(output, REMEDY)[SCORE]
     if len(values) and not np.count_nonzero(values):
         say(f"all scores of {COLUMNS[name].label} are 0, so that the feature has no effect")
     mean = float(values.sum(dtype=np.float64)) / max(len(values), 1)
     return TableColumn(values, {"pairs": len(values), "mean score": mean}, None if output is None else Path(output))
 
 
-@operation(version=4)
+@operation(version=5)
 def score(
     extract: InputFile,
+    pairs: InputFile,
     lex_e2f: InputFile,
     lex_f2e: InputFile,
     output: OutputFile,
@@ -300,101 +324,239 @@ def score(
     threads: Threads = THREADS,
     memory_mb: MemoryMb = MEMORY_MB,
 ) -> Written:
-    r"""Compute the phrase table: p(f|e), lex(f|e), p(e|f) and lex(e|f) of every distinct phrase pair.
+    r"""Compute the scores of the phrase table: p(f|e), lex(f|e), p(e|f) and lex(e|f) of every distinct phrase pair.
 
-    f is the source and e the target side; format and sort order are the same as in Moses. Phrase probabilities are
-    smoothed by modified Kneser-Ney (Foster et al. 2006), or relative frequencies with ``smoothing="none"``. Lexical
-    weights are those of Koehn, Och and Marcu (2003, section 4.4). The alignment written for a pair is its most frequent
-    one, with ties broken as in Moses.
+    f is the source and e the target side. Phrase probabilities are smoothed by modified Kneser-Ney (Foster et al.
+    2006), or relative frequencies with ``smoothing="none"``. Lexical weights are those of Koehn, Och and Marcu (2003,
+    section 4.4). The alignment of a pair is its most frequent one, with ties broken as in Moses.
+
+    The output has an array for each score, with an element for each pair: the numbers of six digits that Moses writes,
+    in single precision. `phrases export` writes them as a phrase table in Moses format.
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt phrases score --extract try/extract.parquet --lex-e2f try/lex.e2f --lex-f2e try/lex.f2e \
-            --smoothing kneser-ney --output try/phrase-table.gz
+        rnnsmt phrases score --extract try/extract.parquet --pairs try/extract.safetensors --lex-e2f try/lex.e2f \
+            --lex-f2e try/lex.f2e --smoothing kneser-ney --output try/scores.safetensors
 
     Args:
-        extract: phrase pairs written by `phrases extract`.
+        extract: phrase pairs and counts, written by `phrases extract`.
+        pairs: distinct phrase pairs, written by the same command.
         lex_e2f: p(source word | target word) written by `phrases lexical`.
         lex_f2e: p(target word | source word) written by `phrases lexical`.
-        output: output file: phrase table in Moses format.
+        output: output file: scores, alignments and counts of the pairs (safetensors).
 
     Returns:
         The file; its figures are numbers of phrase pairs.
 
     Raises:
-        InputError: a file is missing or malformed.
+        InputError: a file is missing or malformed, or ``extract`` and ``pairs`` have different pairs.
     """
-    from rnnsmt.phrases.phrase_table import score_phrases
+    from rnnsmt.phrases.scoring import score_phrases
 
-    tables = str(extract), str(lex_e2f), str(lex_f2e)
-    return Written(Path(output), score_phrases(*tables, str(output), threads, memory_mb, smoothing))
+    files = str(extract), str(pairs), str(lex_e2f), str(lex_f2e)
+    return Written(Path(output), score_phrases(*files, str(output), threads, memory_mb, smoothing))
 
 
-@operation(version=2)
+@operation(version=3)
 def reordering(
     extract: InputFile,
+    pairs: InputFile,
     output: OutputFile,
     *,
     smoothing: Annotated[float, Field(gt=0)] = 0.5,
     threads: Threads = THREADS,
     memory_mb: MemoryMb = MEMORY_MB,
 ) -> Written:
-    """Compute the lexicalised reordering table ``wbe-msd-bidirectional-fe`` (Koehn et al. 2005).
+    r"""Compute the scores of the lexicalised reordering table ``wbe-msd-bidirectional-fe`` (Koehn et al. 2005).
 
-    Format and sort order are the same as in Moses. A phrase pair has six probabilities: monotone, swap and
-    discontinuous with respect to the previous phrase, and the same with respect to the next phrase, from counts with
-    additive smoothing. If `phrases extract` has read the same text with n alignments, each alignment contributes 1/n to
-    the counts, so a duplicate alignment does not change the result.
+    A phrase pair has six probabilities: monotone, swap and discontinuous with respect to the previous phrase, and the
+    same with respect to the next phrase, from counts with additive smoothing. If `phrases extract` has read the same
+    text with n alignments, each alignment contributes 1/n to the counts, so a duplicate alignment does not change the
+    result.
+
+    The output has an array for each probability, as that of `phrases score`.
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt phrases reordering --extract try/extract.parquet --output try/reordering-table.gz
+        rnnsmt phrases reordering --extract try/extract.parquet --pairs try/extract.safetensors \
+            --output try/reordering.safetensors
 
     Args:
-        extract: phrase pairs written by `phrases extract`.
-        output: output file: reordering table in Moses format.
+        extract: phrase pairs and counts, written by `phrases extract`.
+        pairs: distinct phrase pairs, written by the same command.
+        output: output file: reordering scores of the pairs (safetensors).
         smoothing: constant added to every count.
 
     Returns:
         The file; its figure is the number of phrase pairs.
 
     Raises:
-        InputError: the file is missing or malformed.
+        InputError: a file is missing or malformed, or ``extract`` and ``pairs`` have different pairs.
     """
-    from rnnsmt.phrases.phrase_table import write_reordering_table
+    from rnnsmt.phrases.scoring import score_orientations
 
-    figures = write_reordering_table(str(extract), str(output), smoothing, threads, memory_mb)
+    figures = score_orientations(str(extract), str(pairs), str(output), smoothing, threads, memory_mb)
     return Written(Path(output), figures)
 
 
 @operation(version=1)
+def select(
+    pairs: InputFile,
+    scores: InputFile,
+    reordering: InputFile,
+    output: OutputFile,
+    *,
+    input: Texts | None = None,
+    column: Sequence[Sequence[InputFile]] = (),
+) -> Written:
+    r"""Select the phrase pairs for texts, with their scores: the table with which the search translates these texts.
+
+    A pair is selected if its source phrase occurs in a text; without a text, all pairs are. The output is the binary
+    form of a phrase table and reordering table (`search binarize`): in a directory that is the ``model_dir`` of
+    `search decode` and `tuning tune`, phrase-table.binary.safetensors takes the place of phrase-table.gz. Its scores
+    are exactly those that the tables in Moses format would have (`phrases export`, `phrases augment`).
+
+    Every ``column`` adds one score, in this order; its files are consecutive shards.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt phrases select --pairs results/phrases/pairs.safetensors --scores results/phrases/scores.safetensors \
+            --reordering results/phrases/reordering.safetensors \
+            --column results/columns/rnn/network1/1-of-2.safetensors results/columns/rnn/network1/2-of-2.safetensors \
+            --input results/corpus/joined/truecased/dev.en.gz --output try/selected/phrase-table.binary.safetensors
+
+    Args:
+        pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
+        scores: scores of the pairs, written by `phrases score` or `phrases import-table`.
+        reordering: reordering scores of the pairs, written by `phrases reordering` or `phrases import-table`.
+        output: output file: table of the search.
+        input: tokenised texts to translate.
+        column: scores of the pairs, written by `phrases column`, in consecutive shards; may be repeated.
+
+    Returns:
+        The file; its figures are numbers of source phrases, pairs and scores.
+
+    Raises:
+        InputError: a file is missing or malformed, or has scores of other pairs; the texts contain no words.
+    """
+    from rnnsmt.phrases.selection import select_table
+
+    with TextFiles() as files:
+        texts = None if input is None else files.all_of("input", input)
+        table, figures = select_table(pairs, scores, reordering, column, texts)
+    table.write(output)
+    return Written(Path(output), figures)
+
+
+@operation(version=1)
+def export(
+    pairs: InputFile,
+    scores: InputFile,
+    output_phrase_table: OutputFile,
+    *,
+    reordering: InputFile | None = None,
+    output_reordering_table: OutputFile | None = None,
+    threads: Threads = THREADS,
+) -> WrittenFiles:
+    r"""Write phrase pairs and their scores as phrase table and reordering table in Moses format.
+
+    Format, sort order and numbers are those of the tables that Moses builds from the same alignment. `phrases augment`
+    adds columns to the phrase table.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt phrases export --pairs results/phrases/pairs.safetensors --scores results/phrases/scores.safetensors \
+            --reordering results/phrases/reordering.safetensors --output-phrase-table try/phrase-table.gz \
+            --output-reordering-table try/reordering-table.gz
+
+    Args:
+        pairs: phrase pairs, written by `phrases extract`.
+        scores: scores of the pairs, written by `phrases score`.
+        output_phrase_table: output file: phrase table.
+        reordering: reordering scores of the pairs, written by `phrases reordering`.
+        output_reordering_table: output file: reordering table.
+
+    Returns:
+        The tables; their figure is the number of phrase pairs.
+
+    Raises:
+        InputError: a file is missing or malformed, has scores of other pairs, or was imported from a table in Moses
+            format; or only one of ``reordering`` and ``output_reordering_table`` is given.
+    """
+    from rnnsmt.phrases.exporting import export_phrase_table, export_reordering_table
+
+    if (reordering is None) != (output_reordering_table is None):
+        raise InputError("--reordering and --output-reordering-table: must be used together")
+    figures = export_phrase_table(pairs, scores, output_phrase_table, threads)
+    if reordering is None or output_reordering_table is None:
+        return WrittenFiles([Path(output_phrase_table)], figures)
+    export_reordering_table(pairs, reordering, output_reordering_table, threads)
+    return WrittenFiles([Path(output_phrase_table), Path(output_reordering_table)], figures)
+
+
+@operation(version=1)
+def show(
+    pairs: InputFile,
+    *,
+    source: Annotated[str, Field("source phrase (default: the first ones of the table)", metavar="WORDS")]
+    | None = None,
+    scores: InputFile | None = None,
+    reordering: InputFile | None = None,
+    column: Sequence[Sequence[InputFile]] = (),
+    limit: Positive = 20,
+) -> "ShownPairs":
+    r"""Print phrase pairs with named scores, by source phrase, those with the highest p(target|source) first.
+
+    Columns are separated by tabs; their names are in the first line. The files themselves can be read by any program
+    that reads safetensors, such as ``safetensors.numpy.load_file``.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt phrases show --pairs results/phrases/pairs.safetensors --scores results/phrases/scores.safetensors \
+            --column results/columns/wp/network1/1-of-1.safetensors --source "the harbour" --limit 5
+
+    Args:
+        pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
+        scores: scores of the pairs, written by `phrases score` or `phrases import-table`.
+        reordering: reordering scores of the pairs, written by `phrases reordering` or `phrases import-table`.
+        column: scores of the pairs, written by `phrases column`, in consecutive shards; may be repeated.
+        limit: maximum number of pairs.
+
+    Returns:
+        The lines; ``frame`` is the same as a DataFrame.
+
+    Raises:
+        InputError: a file is malformed, or has scores of other pairs.
+    """
+    from rnnsmt.phrases.showing import show_pairs
+
+    return show_pairs(pairs, scores, reordering, column, source, limit)
+
+
+@operation(version=2)
 def filter(
     input: Texts,
     phrase_table: InputFile,
     reordering_table: InputFile,
     output_dir: OutputDirectory,
     *,
-    output_lines: OutputFile | None = None,
     max_length: Positive = Phrases.max_length,
 ) -> Written:
-    r"""Filter the phrase and reordering tables for given input texts.
+    r"""Filter phrase table and reordering table in Moses format for given input texts, for Moses' decoder.
 
     A line is kept if its source phrase occurs in the input. Both tables are streamed; the output files have the names
-    of the input files. With the line numbers of ``output_lines``, `phrases augment` can add scores of the unfiltered
-    table to the filtered table.
+    of the input files.
 
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases filter --input results/corpus/joined/truecased/dev.en.gz \
-            --phrase-table try/phrase-table.gz --reordering-table try/reordering-table.gz \
-            --output-dir try/filtered --output-lines try/filtered/lines.npy
+            --phrase-table try/phrase-table.gz --reordering-table try/reordering-table.gz --output-dir try/filtered
 
     Args:
         input: tokenised texts to translate.
         phrase_table: phrase table in Moses format.
         reordering_table: reordering table in Moses format.
         output_dir: output directory: both filtered tables.
-        output_lines: output file: line numbers of the remaining phrase pairs (.npy).
         max_length: maximum number of words of a source phrase in the tables.
 
     Returns:
@@ -405,16 +567,13 @@ def filter(
     """
     from rnnsmt.phrases.filtering import filter_tables
 
-    lines = None if output_lines is None else str(output_lines)
     with TextFiles() as files:
         texts = files.all_of("input", input)
-        figures = filter_tables(
-            texts, str(phrase_table), str(reordering_table), str(output_dir), max_length, output_lines=lines
-        )
+        figures = filter_tables(texts, str(phrase_table), str(reordering_table), str(output_dir), max_length)
     return Written(Path(output_dir), figures)
 
 
-@operation(version=1)
+@operation(version=2)
 def augment(
     column: Sequence[Sequence[InputFile]],
     output: OutputFile,
@@ -422,7 +581,6 @@ def augment(
     phrase_table: InputFile | None = None,
     ini: InputFile | None = None,
     output_ini: OutputFile | None = None,
-    kept_lines: InputFile | None = None,
     threads: Threads = THREADS,
 ) -> Written:
     r"""Add scores to a phrase table, and to the moses.ini of its model.
@@ -439,21 +597,17 @@ def augment(
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases augment --phrase-table results/model/phrase-table.gz --output try/augmented.gz \
-            --column results/columns/rnn/network1/1-of-2.npy results/columns/rnn/network1/2-of-2.npy \
-            --column results/columns/wp/network1/1-of-1.npy
-        rnnsmt phrases augment --phrase-table results/model/filtered/dev/phrase-table.gz --output try/augmented.dev.gz \
-            --kept-lines results/model/filtered/dev/lines.npy --column results/columns/wp/network1/1-of-1.npy
-        rnnsmt phrases augment --ini results/model/moses.ini --column try/column.npy --output try/column.gz \
+            --column results/columns/rnn/network1/1-of-2.safetensors results/columns/rnn/network1/2-of-2.safetensors \
+            --column results/columns/wp/network1/1-of-1.safetensors
+        rnnsmt phrases augment --ini results/model/moses.ini --column try/column.safetensors --output try/column.gz \
             --output-ini try/column.ini
 
     Args:
-        column: scores of the lines of the table (.npy), in consecutive shards; may be repeated.
+        column: scores of the lines of the table, written by `phrases column`, in consecutive shards; may be repeated.
         output: output file: phrase table with the additional scores.
         phrase_table: phrase table in Moses format.
         ini: moses.ini of a model, whose phrase table gets the scores; requires ``output_ini``.
         output_ini: output file: moses.ini that refers to this table; requires ``ini``.
-        kept_lines: output of `phrases filter --output-lines`; required for a filtered table with scores of the
-            unfiltered table.
 
     Returns:
         The table; its figures are the numbers of lines and of scores per line.
@@ -467,11 +621,10 @@ def augment(
     if (ini is None) != (output_ini is None):
         raise InputError("--ini and --output-ini: must be used together")
     columns = [[str(path) for path in paths] for paths in column]
-    lines = None if kept_lines is None else str(kept_lines)
     if ini is not None and output_ini is not None and phrase_table is None:
-        figures = augment_model(str(ini), columns, str(output), str(output_ini), threads, lines)
+        figures = augment_model(str(ini), columns, str(output), str(output_ini), threads)
     elif phrase_table is not None and ini is None:
-        figures = augment_table(str(phrase_table), columns, str(output), threads, lines)
+        figures = augment_table(str(phrase_table), columns, str(output), threads)
     else:
         raise InputError("--phrase-table or --ini: exactly one of them is required")
     return Written(Path(output), figures)

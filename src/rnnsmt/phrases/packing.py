@@ -149,17 +149,6 @@ def group_rows(source_keys: Any, target_keys: Any) -> Any:
     return pairs[: n_pairs + 1].copy(), sources[: n_sources + 1].copy()
 
 
-@kernel()
-def put_separator(buffer: Any, at: int) -> int:
-    """Write `` ||| ``; return the index after it."""
-    buffer[at] = 32
-    buffer[at + 1] = 124
-    buffer[at + 2] = 124
-    buffer[at + 3] = 124
-    buffer[at + 4] = 32
-    return at + 5
-
-
 @kernel(**UNCOUNTED)
 def unpack(keys: Any, row: int, side: Side, codes: Any) -> int:
     """Unpack phrase ``row`` of ``keys`` (int64 [K, N]) into word codes, int64; return the number of words."""
@@ -174,25 +163,3 @@ def unpack(keys: Any, row: int, side: Side, codes: Any) -> int:
             codes[length] = code
             length += 1
     return length
-
-
-@kernel(**UNCOUNTED)
-def phrase_bytes(codes: Any, length: int, side: Side) -> int:
-    """Return the number of bytes of a phrase with a space after each word."""
-    size = length
-    for n in range(length):
-        size += side.offsets[codes[n]] - side.offsets[codes[n] - 1]
-    return size
-
-
-@kernel(**UNCOUNTED)
-def put_phrase(buffer: Any, at: int, codes: Any, length: int, side: Side) -> int:
-    """Write the words of a phrase, separated by spaces, to ``buffer`` (uint8); return the index after them."""
-    for n in range(length):
-        if n:
-            buffer[at] = 32
-            at += 1
-        for index in range(side.offsets[codes[n] - 1], side.offsets[codes[n]]):
-            buffer[at] = side.text[index]
-            at += 1
-    return at

@@ -25,11 +25,7 @@ from rnnsmt.base.array_file import ArrayFile, ArrayWriter, write_arrays
 from rnnsmt.base.arrays import concatenated_ranges
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.base.kernels.strings import Interner, intern
-from rnnsmt.base.kernels.table_lines import SOURCE, TARGET
 from rnnsmt.base.paths import StrPath
-from rnnsmt.base.progress import Meter
-from rnnsmt.formats.phrase_table import read_phrase_lines
 from rnnsmt.phrases.extract_file import ExtractFile
 from rnnsmt.phrases.packing import unpack
 
@@ -94,6 +90,10 @@ class PhrasePairs:
         """Return the number of pairs."""
         return int(self.first[-1])
 
+    def vocabulary(self, side: str) -> NDArray[np.uint8]:
+        """Return the words of one of ``SIDES``, UTF-8, each followed by a newline."""
+        return self._arrays[f"{side} vocabulary"]
+
     def runs(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the run of each of the pairs ``index`` [K]."""
         return runs_of(self.first, index)
@@ -137,6 +137,13 @@ class PhraseIds(NamedTuple):
         lengths = self.offsets[index + 1] - begins
         return self.words[concatenated_ranges(begins, lengths)].astype(np.int64), lengths
 
+    def select(self, index: NDArray[Any]) -> "PhraseIds":
+        """Return the phrases ``index`` [K], in memory, with ids of the same type."""
+        begins = self.offsets[index]
+        lengths = self.offsets[index + 1] - begins
+        words = self.words[concatenated_ranges(begins, lengths)]
+        return PhraseIds(words, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]))
+
 
 def _words(text: NDArray[np.uint8]) -> list[str]:
     """Return the words of a vocabulary.
@@ -162,7 +169,7 @@ def _as_lists(words: Sequence[str], ids: NDArray[np.int64], lengths: NDArray[np.
     return [every[end - length : end] for end, length in zip(ends, lengths.tolist(), strict=True)]
 
 
-class _Pairs:
+class PairsWriter:
     """Writer of a store: blocks of pairs, then the vocabularies."""
 
     def __init__(self, writer: ArrayWriter) -> None:
@@ -197,7 +204,7 @@ class _Pairs:
         return {"source phrases": self._writer.lengths["source offsets"] - 1, "phrase pairs": self.pairs}
 
 
-def _types(words: Sequence[int]) -> dict[str, Any]:
+def pair_types(words: Sequence[int]) -> dict[str, Any]:
     """Return the types of the arrays; ``words``: numbers of words of source and target, which may be upper bounds."""
     types: dict[str, Any] = {"first": np.int64}
     for side, number in zip(SIDES, words, strict=True):
@@ -213,8 +220,8 @@ def write_extracted_pairs(extract: ExtractFile, output: StrPath) -> dict[str, ob
         The numbers of source phrases and of pairs.
     """
     sides, packings = extract.sides(), extract.packings
-    with write_arrays(output, _types([len(packing.words) for packing in packings])) as writer:
-        store = _Pairs(writer)
+    with write_arrays(output, pair_types([len(packing.words) for packing in packings])) as writer:
+        store = PairsWriter(writer)
         for rows, _ in extract.batches([]):
             first = np.searchsorted(rows.pairs, rows.sources[:-1])
             source = _unpacked(rows.source_keys, rows.sources[:-1], sides[0])
@@ -248,90 +255,4 @@ def unpack_rows(keys: Any, rows: Any, side: Any, ids: Any, lengths: Any) -> int:
             ids[filled] = codes[word] - 1
             filled += 1
         lengths[number] = length
-    return filled
-
-
-def import_pairs(table: StrPath, output: StrPath) -> dict[str, object]:
-    """Write the pairs of a phrase table in Moses format, in the order of its lines.
-
-    Returns:
-        The numbers of source phrases and of pairs.
-
-    Raises:
-        InputError: the table is empty or malformed.
-    """
-    vocabularies = [Interner(), Interner()]
-    meter = Meter("reading the phrase table", unit="pairs")
-    last = b""
-    with write_arrays(output, _types([1 << 32, 1 << 32])) as writer:
-        store = _Pairs(writer)
-        for text, bounds, _ in read_phrase_lines(table):
-            lines = len(bounds)
-            sides = []
-            for side, words in zip((SOURCE, TARGET), vocabularies, strict=True):
-                words.reserve(len(text) // 2 + 1, len(text))
-                ids, lengths = np.empty(len(text), np.uint32), np.empty(lines, np.int64)
-                filled = number_words_of_phrases(text, bounds, side, words.table, ids, lengths)
-                sides.append((ids[:filled], lengths))
-            begins = run_begins(text, bounds)
-            source = text[bounds[-1, SOURCE, 0] : bounds[-1, SOURCE, 1]].tobytes()
-            beginning = text[bounds[0, SOURCE, 0] : bounds[0, SOURCE, 1]].tobytes()
-            if beginning == last:
-                begins[0] = False  # the run of the previous block continues
-            last = source
-            ids, lengths = sides[0]
-            of_runs = np.repeat(begins, lengths)
-            store.append(np.flatnonzero(begins), (ids[of_runs], lengths[begins]), sides[1])
-            meter.add(lines)
-        if not store.pairs:
-            raise InputError(f"{table}: the table is empty; create it again")
-        return store.finish(*(words.strings() for words in vocabularies))
-
-
-@kernel()
-def run_begins(block: Any, bounds: Any) -> Any:
-    """Return whether the source phrase of each line differs from that of the line before, bool [lines].
-
-    Args:
-        block, bounds: as in ``number_words_of_phrases``.
-    """
-    begins = np.ones(bounds.shape[0], np.bool_)
-    for line in range(1, bounds.shape[0]):
-        begin, length = bounds[line, 0, 0], bounds[line, 0, 1] - bounds[line, 0, 0]
-        before = bounds[line - 1, 0, 0]
-        if bounds[line - 1, 0, 1] - before != length:
-            continue
-        same = True
-        for position in range(length):
-            if block[begin + position] != block[before + position]:
-                same = False
-                break
-        begins[line] = not same
-    return begins
-
-
-@kernel()
-def number_words_of_phrases(block: Any, bounds: Any, side: Any, words: Any, ids: Any, lengths: Any) -> Any:
-    """Fill ``ids`` with the numbers of the words of the phrases of one side; return the number of ids.
-
-    Args:
-        block: uint8, the bytes of some lines, with single spaces between words.
-        bounds: int64 [lines, FIELDS, 2], begin and end of the fields, as ``split_phrase_lines`` fills it.
-        side: the field, SOURCE or TARGET.
-        words: the words (``rnnsmt.base.kernels.strings.InternTable``), to which new ones are added.
-        ids: uint32, at least as long as ``block``.
-        lengths: int64 [lines], filled with the number of words of each phrase.
-    """
-    filled = 0
-    for line in range(bounds.shape[0]):
-        position, end = bounds[line, side, 0], bounds[line, side, 1]
-        first = filled
-        while position < end:
-            stop = position
-            while stop < end and block[stop] != 32:
-                stop += 1
-            ids[filled] = intern(words, block, position, stop)
-            filled += 1
-            position = stop + 1
-        lengths[line] = filled - first
     return filled

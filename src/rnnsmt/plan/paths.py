@@ -27,6 +27,12 @@ LM = "lm.arpa.gz"
 
 PHRASE_TABLE = "phrase-table.gz"
 
+LM_BINARY, TABLE_BINARY = "lm.binary.safetensors", "phrase-table.binary.safetensors"
+"""Binary forms of language model and tables, which the search maps into memory."""
+
+TABLE_SCORES, REORDERING_SCORES = "results/phrases/scores.safetensors", "results/phrases/reordering.safetensors"
+"""Scores of the phrase pairs."""
+
 SELECTION_MODELS = (
     "in-domain.arpa.gz",
     "general.arpa.gz",
@@ -105,7 +111,7 @@ class Texts:
         return f"results/corpus/joined/{self._preprocessed if kind == 'preprocessed' else kind}/dev.{lang}.gz"
 
     def part_texts(self, set_name: str) -> list[str]:
-        """Return the source sides of the sets for which a part of the tables is filtered: dev, or all."""
+        """Return the source sides of the sets for which a part of the pairs is selected: dev, or all."""
         return [
             self.set_text("preprocessed", name, self.source)
             for name in (self.sets if set_name == "all" else [set_name])

@@ -13,7 +13,7 @@ from typing import Any
 from rnnsmt.config.features import CSLM, CSLM_ON_LISTS, RNN, has_network
 from rnnsmt.config.sections import Config, Cslm, Nnjm
 from rnnsmt.plan.derived import MOSES_OPTIMIZERS, features_of, parts_of_moses
-from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE, RUN
+from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE, RUN, TABLE_BINARY
 from rnnsmt.registries import COLUMNS, FEATURES, OPTIMIZERS, SEARCH_FEATURES
 
 LIMITS = ("pop_limit", "stack")
@@ -32,12 +32,12 @@ def settings_options(settings: Mapping[str, object]) -> str:
 
 
 def column_options(counts: Iterable[int], files: Iterable[str]) -> str:
-    """Return the options of ``phrases augment``: ``--column`` for every feature, with as many files as it has."""
+    """Return the options ``--column``, one for every feature, with as many files as it has."""
     paths = iter(files)
     return " ".join(f"--column {' '.join(shlex.quote(next(paths)) for _ in range(count))}" for count in counts)
 
 
-COLUMN = "results/columns/{column}/network{network}/{scatteritem}.npy"
+COLUMN = "results/columns/{column}/network{network}/{scatteritem}.safetensors"
 """File of the scores of a column, or of a shard of them."""
 
 
@@ -146,31 +146,45 @@ class Systems:
         columns = self.columns(features)
         return f"augmented/{'_'.join(columns)}/network{network if has_network(columns) else 1}" if columns else "model"
 
+    def columns_of_table(self, table: str) -> tuple[list[str], str]:
+        """Return the columns of a ``table_directory``, and the number of the training run of their networks."""
+        parts = table.split("/")
+        return (parts[1].split("_"), parts[2].removeprefix("network")) if len(parts) > 1 else ([], "1")
+
     def tables(self, features: Collection[str], network: int | str) -> tuple[str, str]:
         """Return phrase table and reordering table of an ini, below results."""
         directory = self.table_directory(features, network)
         return f"{directory}/{PHRASE_TABLE}", f"model/{REORDERING_TABLE}"
 
     def model_files(self, system: str) -> list[str]:
-        """Return the tables, networks and ini files of a system before tuning, for every training run."""
+        """Return the networks and ini files of a system before tuning, for every training run, and exported tables."""
         numbers = dict.fromkeys(self.trainings_of(system))
         tables = [f"results/{path}" for n in numbers for path in self.tables(self.features(system), n)]
+        if self.config.phrases.export == "baseline":
+            tables = [path for path in tables if path.startswith("results/model/")]
         return list(dict.fromkeys([*tables, *self.networks_in_search(system), *self.untuned_inis(system)]))
 
-    def filtered_tables(self, system: str, set_name: str) -> list[str]:
-        """Return both tables for every training run of a system, filtered for the dev set (dev) or all sets (all)."""
+    def table_files(self, system: str, part: str) -> list[str]:
+        """Return the tables of every training run of a system, selected for the dev set (dev) or all sets (all).
+
+        These are binary forms, and text files if Moses reads them.
+        """
+        by_moses = {"dev": "tuning", "all": "decoding"}[part] in parts_of_moses(self.config)
+        return self._tables(system, part, (PHRASE_TABLE, REORDERING_TABLE) if by_moses else (TABLE_BINARY,))
+
+    def selected_tables(self, system: str, part: str) -> list[str]:
+        """Return the binary forms of the tables of every training run of a system, selected for a part of the sets."""
+        return self._tables(system, part, (TABLE_BINARY,))
+
+    def _tables(self, system: str, part: str, names: Sequence[str]) -> list[str]:
         directories = dict.fromkeys(
             self.table_directory(self.features(system), network) for network in self.trainings_of(system)
         )
-        return [
-            f"results/{directory}/filtered/{set_name}/{table}"
-            for directory in directories
-            for table in (PHRASE_TABLE, REORDERING_TABLE)
-        ]
+        return [f"results/{directory}/selected/{part}/{name}" for directory in directories for name in names]
 
     def table_directories(self, system: str, tables: Sequence[str]) -> list[str]:
-        """Return the directories of the filtered tables: one, or one for every run."""
-        directories = [str(Path(table).parent) for table in tables[::2]]
+        """Return the directories of the selected tables: one, or one for every run."""
+        directories = list(dict.fromkeys(str(Path(table).parent) for table in tables))
         trainings = self.trainings_of(system)
         numbers = list(dict.fromkeys(trainings))
         return [directories[numbers.index(n)] for n in trainings] if len(directories) > 1 else directories

@@ -7,6 +7,7 @@ parses the types of reordering models.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.array_file import ArrayFile
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.paths import StrPath
+from rnnsmt.formats.binary_forms import (
+    REMEDY,
+    SUFFIX,
+    binary_name,
+    changed_text,
+    describe_texts,
+    free_large_block,
+    refuse_form,
+)
 from rnnsmt.formats.ini import (
     DROP_UNKNOWN,
     LANGUAGE_MODELS,
@@ -27,17 +38,12 @@ from rnnsmt.formats.ini import (
     feature_count,
 )
 from rnnsmt.lm.automaton import Automaton, load_automaton
+from rnnsmt.lm.automaton_file import open_automaton, write_automaton
+from rnnsmt.phrases.table import PhraseTable, open_table
 from rnnsmt.registries import SEARCH_FEATURES
-from rnnsmt.search.binary import ModelTables, ModelText, fitting_tables
 from rnnsmt.search.neural import NetworkOptions, NeuralFeature
 from rnnsmt.search.options import MAX_WINDOW
-from rnnsmt.search.phrase_pairs import (
-    MAX_SOURCE_PHRASE,
-    PhraseTable,
-    ReorderingTable,
-    load_phrase_table,
-    load_reordering_table,
-)
+from rnnsmt.search.phrase_pairs import MAX_SOURCE_PHRASE, load_phrase_table, load_reordering_table
 
 UNKNOWN_WORD_SCORE = -100.0
 """Score of an unknown word: the logarithm of 0, floored as in Moses."""
@@ -68,13 +74,12 @@ class SearchModel:
         drop_unknown: whether unknown words without a digit are dropped instead of passed through.
         neural: the neural features; searches use those that ``lend`` returns.
         looked_up: sentences of the last look-up and their ``TranslationOptions``.
-        release: see ``ModelTables``.
+        release: function that unmaps the pages of mapped files that were read so far; later reads map them again.
     """
 
     ini: MosesIni
     feature_names: list[str]
     table: PhraseTable
-    reordering: ReorderingTable
     reordering_scores: np.ndarray
     reordering_places: np.ndarray
     hierarchical: bool
@@ -128,51 +133,145 @@ class SearchModel:
         return np.array([column for column, name in enumerate(self.feature_names) if name not in fixed], np.int64)
 
 
-def model_texts(ini: MosesIni, directory: Path | None) -> list[ModelText]:
-    """Return the text files of a model: phrase table, reordering table and n-gram LMs.
+def model_files(ini: MosesIni, directory: Path | None, feature: Feature) -> tuple[Path, list[Path]]:
+    """Return the text file of a table or LM, and its binary forms in the order in which they are tried.
 
-    ``links`` of the phrase table is set if a neural feature requires its word alignment.
+    The text file may be missing if there is a binary form.
 
     Args:
         directory: as ``model_dir`` of ``load_model``.
+
+    Raises:
+        InputError: there is none of these files.
     """
-    tables, lms = some(ini, (PHRASE_DICTIONARY,)), some(ini, LANGUAGE_MODELS)
-    reordering = single(ini, "LexicalReordering")
-    scored = [*tables, reordering] if reordering is not None else tables
-    links = any(SEARCH_FEATURES[feature.network].needs_links for feature in ini.features if feature.network is not None)
-    texts = [
-        ModelText(
-            feature.kind,
-            feature_count(feature, str(ini.path)),
-            ini.located(feature, directory),
-            links and feature.kind == PHRASE_DICTIONARY,
-        )
-        for feature in scored
-    ]
-    return texts + [ModelText("LM", 0, ini.located(feature, directory)) for feature in lms]
+    own = ini.file_of(feature)
+    folders = dict.fromkeys([own.parent] if directory is None else [directory, own.parent])
+    binaries = [path for folder in folders if (path := folder / binary_name(own)).is_file()]
+    try:
+        return ini.located(feature, directory), binaries
+    except InputError:
+        if not binaries:
+            raise
+        return own, binaries
 
 
-def binary_directories(texts: Sequence[ModelText], directory: Path | None) -> list[Path]:
-    """Return the directories to search for a binary file: ``directory`` and that of the phrase table."""
-    beside = texts[0].path.parent
-    return [beside] if directory is None else [directory, beside]
-
-
-def read_tables(texts: Sequence[ModelText], sentences: list[str] | None = None) -> ModelTables:
-    """Read the text files of a model.
+def used_file(ini: MosesIni, directory: Path | None, feature: Feature) -> Path:
+    """Return the file of a feature that the search reads: the binary form of a table or LM, or the text file.
 
     Args:
-        texts: the files, as returned by ``model_texts``: the phrase table first.
-        sentences: as in ``load_model``.
+        directory: as ``model_dir`` of ``load_model``.
+
+    Raises:
+        InputError: there is none.
     """
-    # the language models first, because reading them requires the most memory
-    lms = [load_automaton(text.path) for text in texts if text.kind == "LM"]
-    table = load_phrase_table(texts[0].path, texts[0].columns, sentences, texts[0].links)
-    reordering = ReorderingTable(np.zeros((1, 1)), np.zeros(len(table.source_of), np.int32))
-    for text in texts:
-        if text.kind == "LexicalReordering":
-            reordering = load_reordering_table(text.path, table, text.columns)
-    return ModelTables(table, reordering, lms)
+    if feature.kind == "LexicalReordering":  # the binary form of the phrase table has its scores
+        table = used_file(ini, directory, some(ini, (PHRASE_DICTIONARY,))[0])
+        return table if table.name.endswith(SUFFIX) else ini.located(feature, directory)
+    if feature.kind not in (PHRASE_DICTIONARY, *LANGUAGE_MODELS):
+        return ini.located(feature, directory)
+    text, binaries = model_files(ini, directory, feature)
+    texts = [text]
+    if feature.kind == PHRASE_DICTIONARY and (reordering := single(ini, "LexicalReordering")) is not None:
+        texts.append(_text_file(ini, directory, reordering))
+    for path in binaries:
+        if changed_text(ArrayFile(path, REMEDY).entries.get("texts", ""), texts) is None:
+            return path
+    return text
+
+
+def _table_features(ini: MosesIni) -> tuple[Feature, Feature | None, bool]:
+    """Return the features of phrase table and reordering table, and whether a network needs the links of the pairs."""
+    links = any(SEARCH_FEATURES[feature.network].needs_links for feature in ini.features if feature.network is not None)
+    return some(ini, (PHRASE_DICTIONARY,))[0], single(ini, "LexicalReordering"), links
+
+
+def load_table(ini: MosesIni, directory: Path | None, sentences: list[str] | None) -> PhraseTable:
+    """Map the binary form of phrase table and reordering table, or read the text files.
+
+    Args:
+        directory, sentences: as ``model_dir`` and ``sentences`` of ``load_model``.
+    """
+    dictionary, reordering, links = _table_features(ini)
+    columns = feature_count(dictionary, str(ini.path))
+    text, binaries = model_files(ini, directory, dictionary)
+    texts = [text] if reordering is None else [text, _text_file(ini, directory, reordering)]
+    for path in binaries:
+        table = open_table(path, REMEDY)
+        free_large_block()
+        reason = changed_text(table.texts, texts)
+        if links and table.affiliations is None:
+            reason = "has no word alignment of the phrase pairs, which the joint model requires"
+        elif table.log_scores.shape[1] != columns or (
+            reordering is not None and table.reordering.log_scores.shape[1] != feature_count(reordering, str(ini.path))
+        ):
+            reason = "was created from other files than those of this moses.ini"
+        if reason is None:
+            return table
+        refuse_form(path, reason)
+    return read_table(ini, directory, sentences)
+
+
+def _text_file(ini: MosesIni, directory: Path | None, feature: Feature) -> Path:
+    """Return the text file of a feature, which may be missing."""
+    try:
+        return ini.located(feature, directory)
+    except InputError:
+        return ini.file_of(feature)
+
+
+def read_table(ini: MosesIni, directory: Path | None, sentences: list[str] | None = None) -> PhraseTable:
+    """Read the text files of phrase table and reordering table.
+
+    Args:
+        directory, sentences: as ``model_dir`` and ``sentences`` of ``load_model``.
+    """
+    dictionary, reordering, links = _table_features(ini)
+    paths = [ini.located(feature, directory) for feature in (dictionary, reordering) if feature is not None]
+    pairs = load_phrase_table(paths[0], feature_count(dictionary, str(ini.path)), sentences, links)
+    if reordering is None:
+        return pairs.table()
+    return pairs.table(load_reordering_table(paths[1], pairs, feature_count(reordering, str(ini.path))))
+
+
+def binarize(ini: MosesIni, directory: Path | None, output_dir: Path | None) -> tuple[list[Path], PhraseTable]:
+    """Write the binary forms of the tables and LMs of a model, from their text files.
+
+    Args:
+        directory: as ``model_dir`` of ``load_model``.
+        output_dir: directory of the binary forms; None: those of the text files.
+
+    Returns:
+        The binary forms, that of the table first, and the table.
+    """
+    dictionary, reordering, _ = _table_features(ini)
+    lms = [ini.located(feature, directory) for feature in some(ini, LANGUAGE_MODELS)]
+    texts = [ini.located(feature, directory) for feature in (dictionary, reordering) if feature is not None]
+    outputs = [(output_dir or path.parent) / binary_name(path) for path in [texts[0], *lms]]
+    descriptions = [describe_texts(paths) for paths in [texts, *([path] for path in lms)]]
+    automata = [load_automaton(path) for path in lms]  # all files are read before the first one is written
+    table = read_table(ini, directory)
+    table.texts = descriptions[0]
+    for lm, path, description in zip(automata, outputs[1:], descriptions[1:], strict=True):
+        write_automaton(lm, path, description)
+    table.write(outputs[0])
+    return outputs, table
+
+
+def load_lm(ini: MosesIni, directory: Path | None, feature: Feature) -> tuple[Automaton, Callable[[], None] | None]:
+    """Map the binary form of an n-gram LM, or read the ARPA file.
+
+    Returns:
+        The LM, and a function that unmaps the pages that were read so far; None if nothing is mapped.
+    """
+    text, binaries = model_files(ini, directory, feature)
+    for path in binaries:
+        lm, description, release = open_automaton(path, REMEDY)
+        free_large_block()
+        reason = changed_text(description, [text])
+        if reason is None:
+            return lm, release
+        refuse_form(path, reason)
+    return load_automaton(ini.located(feature, directory)), None
 
 
 def load_model(
@@ -182,12 +281,13 @@ def load_model(
     threads: int = 1,
     device: str = "auto",
 ) -> SearchModel:
-    """Read the tables and LMs that an ini names, or map a binary file that was made from them.
+    """Map the binary forms of the tables and LMs that an ini names, or read the text files.
 
     Args:
         ini: the ini; its weights are ignored.
         sentences: keep only phrases that occur in these tokenised sentences when text files are read; None keeps all.
-        model_dir: directory that overrides the files of the ini with files of the same base name (filtered tables).
+        model_dir: directory that overrides the files of the ini with files of the same base name, or with their binary
+            forms (tables for a text).
         threads, device: for neural features, see ``rnnsmt.search.neural.NetworkOptions``.
     """
     directory = Path(model_dir) if model_dir is not None else None
@@ -195,27 +295,30 @@ def load_model(
         raise InputError(f"{directory}: no such directory")
     ini.check_sections()
     names, columns = feature_vector(ini)
-    texts = model_texts(ini, directory)
+    for feature in some(ini, (PHRASE_DICTIONARY, *LANGUAGE_MODELS)):  # before large files are read
+        model_files(ini, directory, feature)
     networks = _networks(ini, directory)
     scores, hierarchical = reordering_columns(ini, single(ini, "LexicalReordering"))
-    tables = fitting_tables(binary_directories(texts, directory), texts) or read_tables(texts, sentences)
+    # the language models first, because reading them requires the most memory
+    lms, releases = zip(*(load_lm(ini, directory, feature) for feature in some(ini, LANGUAGE_MODELS)), strict=True)
+    table = load_table(ini, directory, sentences)
+    mapped = [release for release in (*releases, table.release) if release is not None]
     options = NetworkOptions(threads, device)
     limit = MAX_WINDOW if ini.distortion_limit == NO_LIMIT else ini.distortion_limit
     return SearchModel(
         ini=ini,
         feature_names=names,
-        table=tables.phrases,
-        reordering=tables.reordering,
+        table=table,
         reordering_scores=scores,
         # index -1 of a missing score reads the last column; np.where discards it
         reordering_places=np.where(scores >= 0, columns.get("LexicalReordering", np.array([-1]))[scores], -1),
         hierarchical=hierarchical,
-        lms=tables.lms,
-        release=tables.release,
+        lms=list(lms),
+        release=partial(_call_all, mapped),
         columns=columns,
         distortion_limit=max(min(limit, MAX_WINDOW), 0),
         table_limit=ini.table_limit,
-        longest=min(tables.phrases.longest_source, MAX_SOURCE_PHRASE),
+        longest=min(table.longest_source, MAX_SOURCE_PHRASE),
         drop_unknown=ini.is_on(DROP_UNKNOWN),
         neural=[
             SEARCH_FEATURES[feature.network].load(feature.name, path, ini.unknown_score(feature), options)
@@ -223,6 +326,11 @@ def load_model(
             if feature.network is not None
         ],
     )
+
+
+def _call_all(functions: Sequence[Callable[[], None]]) -> None:
+    for function in functions:
+        function()
 
 
 def _networks(ini: MosesIni, directory: Path | None) -> list[tuple[Feature, Path]]:

@@ -19,7 +19,7 @@ from rnnsmt.base.arguments import (
 )
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.operations import Written, operation
+from rnnsmt.base.operations import WrittenFiles, operation
 from rnnsmt.base.writing import write_report
 from rnnsmt.config.sections import CslmCells, Device, Rnn, Search
 from rnnsmt.search.options import PopLimitOrIni, StackOrIni, options_for
@@ -129,25 +129,25 @@ def decode(
     )
 
 
-@operation(version=1)
+@operation(version=2)
 def binarize(
     ini: InputFile,
     *,
     model_dir: Annotated[InputFile, Field(metavar="DIR")] | None = None,
     output_dir: OutputDirectory | None = None,
-) -> Written:
-    """Convert the tables and n-gram language models of a model to one memory-mapped binary file.
+) -> WrittenFiles:
+    """Convert the tables and the n-gram language models of a model to memory-mapped binary files.
 
-    The command corresponds to processPhraseTableMin (Moses) and build_binary (KenLM), without quantisation. The file is
-    called model.binary and is written to the directory of the phrase table, or to ``output_dir``, which must then be
-    the ``model_dir`` of the decoder.
+    The command corresponds to processPhraseTableMin (Moses) and build_binary (KenLM), without quantisation. The table
+    phrase-table.gz becomes phrase-table.binary.safetensors, which contains the reordering scores too, and lm.arpa.gz
+    becomes lm.binary.safetensors, each in the directory of the text file, or in ``output_dir``, which must then be the
+    ``model_dir`` of the decoder.
 
-    `search decode`, `translate` and `tuning tune` then memory-map model.binary instead of reading the text files that
-    the ini names. All processes on a machine share its memory pages. Translations and scores are identical, and
-    moses.ini need not be changed. The text files are still needed, because the binary file is checked against them and
-    because Moses reads them.
+    `search decode`, `translate` and `tuning tune` then memory-map these files instead of reading the text files that
+    the ini names. All processes on a machine share their memory pages. Translations and scores are identical, and
+    moses.ini need not be changed. The binary files are checked against the text files, if these are there.
 
-    If one of the text files has changed, the binary file is ignored with a warning; run the same command again.
+    If one of the text files has changed, its binary file is ignored with a warning; run the same command again.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -156,25 +156,25 @@ def binarize(
     Args:
         ini: moses.ini of the model; weights are not used.
         model_dir: directory in which model files are looked up by base name before the paths in moses.ini are used.
-        output_dir: output directory of model.binary (default: the directory of the first phrase table).
+        output_dir: output directory of the binary files (default: the directories of the text files).
 
     Returns:
-        The binary file; its figures are the numbers of phrase pairs, language models and bytes.
+        The binary files, that of the tables first; their figures are the numbers of phrase pairs, language models and
+        bytes.
 
     Raises:
         InputError: a file of the model is missing or malformed, or ``model_dir`` does not exist.
     """
     from rnnsmt.base.progress import say
     from rnnsmt.formats.ini import MosesIni
-    from rnnsmt.search.binary import NAME, make_binary
-    from rnnsmt.search.model import binary_directories, model_texts, read_tables
+    from rnnsmt.search.model import binarize as write_binary_forms
 
     directory = None if model_dir is None else Path(model_dir)
     if directory is not None and not directory.is_dir():
         raise InputError(f"{directory}: no such directory")
-    texts = model_texts(MosesIni.read(ini), directory)
-    output = Path(output_dir or binary_directories(texts, None)[0]) / NAME
-    tables, size = make_binary(output, texts, read_tables)
-    say(f"{output}: written from {', '.join(text.path.name for text in texts)}")
-    figures = {"phrase pairs": len(tables.phrases.source_of), "language models": len(tables.lms), "bytes": size}
-    return Written(output, figures)
+    output = None if output_dir is None else Path(output_dir)
+    paths, table = write_binary_forms(MosesIni.read(ini), directory, output)
+    for path in paths:
+        say(f"{path}: written")
+    size = sum(path.stat().st_size for path in paths)
+    return WrittenFiles(paths, {"phrase pairs": len(table), "language models": len(paths) - 1, "bytes": size})

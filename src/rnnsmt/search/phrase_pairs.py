@@ -1,4 +1,4 @@
-"""Phrase pairs: Moses' phrase table and reordering table, read into flat arrays, and the pairs of a text.
+"""Phrase pairs of Moses' phrase table and reordering table, read into flat arrays, and the pairs of a text.
 
 A line of a phrase table is ``source ||| target ||| scores ||| alignment ||| counts |||``, a line of a reordering table
 ``source ||| target ||| six probabilities``. Scores are converted to natural logarithms, floored at ``LOG_FLOOR`` as in
@@ -9,7 +9,6 @@ source word j, or with the last one if there are fewer.
 ``TranslationOptions`` are the pairs of a text, independent of weights, as ``translation_options.look_up`` returns them.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +20,10 @@ from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.base.progress import say, warn
 from rnnsmt.base.reading import words_of
 from rnnsmt.formats.phrase_table import read_table_blocks, refuse_line
+from rnnsmt.phrases.pairs import PhraseIds
+from rnnsmt.phrases.table import PhraseTable, ReorderingTable, index_of, log_scores_of, no_reordering
 from rnnsmt.search.kernels import tables as kernels
 from rnnsmt.search.source_text import sentence_bytes
-
-LOG_FLOOR = -100.0
-"""Lower bound of logarithmic scores, as in Moses."""
 
 MAX_SOURCE_PHRASE = 20
 """Maximum length in words of a source phrase that is looked up in a sentence (Moses' max-phrase-length)."""
@@ -45,22 +43,15 @@ class Affiliations(NamedTuple):
     bounds: np.ndarray
     places: np.ndarray
 
-    def of(self, rows: np.ndarray) -> "Affiliations":
-        """Return the affiliations of the pairs ``rows``, in this order."""
-        lengths = self.bounds[rows + 1] - self.bounds[rows]
-        words = concatenated_ranges(self.bounds[rows], lengths)
-        return Affiliations(np.concatenate([[0], np.cumsum(lengths)]), self.places[words])
 
-
-@dataclass
-class PhraseTable:
-    """Phrase pairs of a model, grouped by source phrase.
+class TableText(NamedTuple):
+    """The pairs of a phrase table as text, sorted by source phrase.
 
     Attributes:
-        source_of, target_of: ``int32`` [pairs], phrase ids; pairs are sorted by source id, then in file order.
+        sources, targets: the phrases.
+        source_of, target_of: ``int32`` [pairs], phrases by id, sorted by source id, then in file order.
         log_scores: ``float64`` [pairs, columns].
-        first: ``int64`` [sources + 1]; the pairs of source s are first[s]..first[s + 1] - 1.
-        longest_source: number of words of the longest source phrase.
+        counts: ``float32`` [pairs], how often each pair was extracted; 0 if the table has no counts.
         affiliations: those of the pairs; None if they were not read.
     """
 
@@ -69,21 +60,41 @@ class PhraseTable:
     source_of: np.ndarray
     target_of: np.ndarray
     log_scores: np.ndarray
-    first: np.ndarray
-    longest_source: int
-    affiliations: Affiliations | None = None
+    counts: np.ndarray
+    affiliations: Affiliations | None
+
+    def table(self, reordering: ReorderingTable | None = None) -> PhraseTable:
+        """Return the table of these pairs, with words as ids.
+
+        Args:
+            reordering: the reordering scores of the pairs; None if the model has none.
+        """
+        (source_words, sources), (target_words, targets) = _split(self.sources), _split(self.targets)
+        first = np.zeros(len(self.sources) + 1, np.int64)
+        np.cumsum(np.bincount(self.source_of, minlength=len(self.sources)), out=first[1:])
+        return PhraseTable(
+            source_words,
+            target_words.strings(),
+            sources,
+            first,
+            targets.select(self.target_of),
+            self.log_scores,
+            no_reordering(len(self.target_of)) if reordering is None else reordering,
+            None if self.affiliations is None else self.affiliations.places,
+            self.counts,
+            index_of(sources),
+        )
 
 
-class ReorderingTable(NamedTuple):
-    """Reordering scores of phrase pairs.
-
-    Attributes:
-        log_scores: ``float64`` [rows, columns], natural logarithms.
-        row_of: ``int32`` [pairs], row of each pair of a ``PhraseTable``.
-    """
-
-    log_scores: np.ndarray
-    row_of: np.ndarray
+def _split(phrases: Interner) -> tuple[Interner, PhraseIds]:
+    """Return the distinct words of phrases, and the phrases as ids of them, ``int32``."""
+    arena, offsets, count = phrases.table.arena, phrases.table.offsets, len(phrases)
+    most = phrases.arena_used // 2 + count + 1  # a phrase of n words has at least 2 n - 1 bytes
+    words = Interner(1 << 12, 1 << 16)
+    words.reserve(most, phrases.arena_used + 1)
+    ids, bounds = np.empty(most, np.int32), np.zeros(count + 1, np.int64)
+    filled = kernels.split_words(arena, offsets, count, words.table, ids, bounds)
+    return words, PhraseIds(ids[:filled].copy(), bounds)
 
 
 def wanted_keys(sentences: list[str]) -> np.ndarray:
@@ -99,24 +110,25 @@ def wanted_keys(sentences: list[str]) -> np.ndarray:
     return slots
 
 
-def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, links: bool = False) -> PhraseTable:
+def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, links: bool = False) -> TableText:
     """Read a phrase table; if ``sentences`` are given, only the lines whose source phrase occurs in them.
 
     Args:
         columns: its number of scores.
         sentences: tokenised sentences, None for all lines.
-        links: whether to read ``PhraseTable.affiliations``.
+        links: whether to read ``TableText.affiliations``.
     """
     keys = np.zeros(1, np.uint64) if sentences is None else wanted_keys(sentences)  # one slot: keep every line
     sources, targets = Interner(1 << 12, 1 << 16), Interner(1 << 12, 1 << 16)
     source_of, target_of = np.zeros(1 << 12, np.int32), np.zeros(1 << 12, np.int32)
-    scores = np.zeros((1 << 12, columns), np.float64)
+    scores, counts = np.zeros((1 << 12, columns), np.float64), np.zeros(1 << 12, np.float32)
     affiliated = (np.zeros((1 << 12) + 1, np.int64), np.zeros(1 << 14, np.int8)) if links else None
     filled, number = 0, 1
     for block in read_table_blocks(path):
         lines = block.count(b"\n")
         rows = filled + lines
-        source_of, target_of, scores = (_with_room(array, rows) for array in (source_of, target_of, scores))
+        arrays = source_of, target_of, scores, counts
+        source_of, target_of, scores, counts = (_with_room(array, rows) for array in arrays)
         sources.reserve(lines, len(block))
         targets.reserve(lines, len(block))
         if affiliated is not None:
@@ -124,7 +136,7 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, lin
             affiliated = _with_room(begins, rows + 1), _with_room(places, int(begins[filled]) + len(block))
         filled, read, code = kernels.phrase_lines(
             np.frombuffer(block, np.uint8), keys, sources.table, targets.table, POW10, source_of, target_of, scores,
-            affiliated, filled,
+            counts, affiliated, filled,
         )  # fmt: skip
         if code:
             _refuse(block, int(read), path, number, code, columns, reordering=False)
@@ -135,7 +147,8 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, lin
     if affiliated is not None:
         begins, places = affiliated
         trimmed = Affiliations(begins[: filled + 1], places[: begins[filled]])
-    return _grouped(sources, targets, source_of[:filled], target_of[:filled], scores[:filled], trimmed)
+    read = source_of[:filled], target_of[:filled], scores[:filled], counts[:filled]
+    return _grouped(sources, targets, *read, trimmed)
 
 
 def _refuse(block: bytes, line: int, path: Path, first: int, code: int, columns: int, *, reordering: bool) -> None:
@@ -161,20 +174,20 @@ def _grouped(
     source_of: np.ndarray,
     target_of: np.ndarray,
     scores: np.ndarray,
+    counts: np.ndarray,
     affiliations: Affiliations | None,
-) -> PhraseTable:
+) -> TableText:
     order = np.argsort(source_of, kind="stable")
-    first = np.zeros(len(sources) + 1, np.int64)
-    np.cumsum(np.bincount(source_of, minlength=len(sources)), out=first[1:])
-    with np.errstate(divide="ignore"):
-        logs = np.maximum(np.log(scores[order]), LOG_FLOOR)
-    longest = max((phrase.count(b" ") + 1 for phrase in sources.strings()), default=1)
     if affiliations is not None:
-        affiliations = affiliations.of(order)
-    return PhraseTable(sources, targets, source_of[order], target_of[order], logs, first, longest, affiliations)
+        bounds = affiliations.bounds
+        lengths = np.diff(bounds)[order]
+        places = affiliations.places[concatenated_ranges(bounds[order], lengths)]
+        affiliations = Affiliations(np.concatenate([[0], np.cumsum(lengths)]), places)
+    numbers = source_of[order], target_of[order], log_scores_of(scores[order]), counts[order]
+    return TableText(sources, targets, *numbers, affiliations)
 
 
-def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> ReorderingTable:
+def load_reordering_table(path: Path, table: TableText, columns: int) -> ReorderingTable:
     """Read the reordering scores of the pairs of a phrase table.
 
     Pairs that are missing from the file have score 0 everywhere, as in Moses; their number is reported in the log.
@@ -196,8 +209,7 @@ def load_reordering_table(path: Path, table: PhraseTable, columns: int) -> Reord
         if code:
             _refuse(block, int(lines), path, number, code, columns, reordering=True)
         number += int(lines)
-    with np.errstate(divide="ignore"):
-        logs = np.maximum(np.log(probabilities), LOG_FLOOR)
+    logs = log_scores_of(probabilities)
     logs[present == 0] = 0.0
     _tell_missing(path, int((present[row_of] == 0).sum()), len(row_of), number - 1)
     return ReorderingTable(logs, row_of.reshape(-1).astype(np.int32))

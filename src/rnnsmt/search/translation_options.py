@@ -9,12 +9,13 @@ from rnnsmt.base.arrays import concatenated_ranges
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.reading import words_of
 from rnnsmt.formats.ini import PHRASE_DICTIONARY
-from rnnsmt.search.kernels import tables as table_kernels
+from rnnsmt.phrases.pairs import PhraseIds
+from rnnsmt.phrases.table import PhraseTable
 from rnnsmt.search.kernels.features import score_alone, suffix_maxima
 from rnnsmt.search.kernels.records import RankedOptions
 from rnnsmt.search.model import UNKNOWN_WORD_SCORE, SearchModel
 from rnnsmt.search.phrase_pairs import Affiliations, TargetPhrases, TranslationOptions
-from rnnsmt.search.source_text import check_sentences, sentence_bytes
+from rnnsmt.search.source_text import check_sentences
 
 
 def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
@@ -29,9 +30,8 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
     check_sentences(sentences)
     words = [words_of(sentence) for sentence in sentences]
     bounds = np.cumsum([0, *map(len, words)])
-    every = np.empty((bounds[-1], model.longest), np.int32)
     flat = list(chain.from_iterable(words))
-    table_kernels.find_spans(model.table.sources.table, *sentence_bytes(flat), bounds, every)
+    every = model.table.find_spans(flat, bounds, model.longest)
     model.release()
     # renumber the source phrases that occur in the text; the tables have many more
     ids = np.unique(every)
@@ -67,10 +67,12 @@ def _with_unknown_words(
     row_of = np.concatenate([used, np.full(len(unknown), -1)])
     numbers = np.arange(len(ids) + len(unknown), dtype=np.int32)
     source_of = np.concatenate([np.repeat(numbers[: len(ids)], counts), numbers[len(ids) :]])
-    # number the target phrases: first those of the table that are used, then the new ones
-    table_targets, number_of = np.unique(table.target_of[used], return_inverse=True)
-    target_of = np.concatenate([number_of, len(table_targets) + phrase_of]).astype(np.int32)
-    targets, strings = _target_phrases(model, table_targets, interner)
+    # number the target phrases: first the distinct ones of the pairs, then the new ones
+    chosen = table.targets.select(used)
+    phrases = Interner()
+    number_of = phrases.add_all(chosen.words.astype(np.uint32).view(np.uint8), 4 * chosen.offsets)
+    target_of = np.concatenate([number_of, len(phrases) + phrase_of]).astype(np.int32)
+    targets, strings = _target_phrases(model, phrases, interner)
     model.release()
     lengths = np.diff(targets.bounds)[target_of]
     static = np.zeros((len(row_of), len(model.feature_names)))
@@ -97,36 +99,39 @@ def _with_unknown_words(
         sources=len(numbers),
         known=len(used),
         unknown=unknown,
-        affiliations=None if table.affiliations is None else _affiliations(table.affiliations, row_of, lengths),
+        affiliations=None if table.affiliations is None else _affiliations(table, used, lengths),
         prepared=[],
     )
 
 
-def _target_phrases(model: SearchModel, ids: np.ndarray, further: Interner) -> tuple[TargetPhrases, list[str]]:
+def _target_phrases(model: SearchModel, phrases: Interner, further: Interner) -> tuple[TargetPhrases, list[str]]:
     """Return target phrases with their LM scores in the empty context, and the strings of their words.
 
-    The target phrases ``ids`` of the table come first, then the new ones in ``further``. Words are interned across all
-    phrases: a string has one id, whether it comes from a pair or is passed through.
+    Words are interned across all phrases: a string has one id, whether it comes from a pair or is passed through.
+
+    Args:
+        phrases: target phrases of the table, as the bytes of ids (``uint32``); they come first.
+        further: new ones, each a word or empty.
     """
-    (arena, offsets), added = model.table.targets.bytes_of(ids), further.table
-    model.release()
-    offsets = np.concatenate([offsets, offsets[-1] + added.offsets[1 : len(further) + 1]])
-    arena = np.concatenate([arena, added.arena[: further.arena_used]])
-    # a phrase of n words has at least 2 n - 1 bytes: bound on the total number of words
-    count, most = len(offsets) - 1, len(arena) // 2 + len(offsets)
-    vocabulary = Interner(1 << 12, 1 << 16)
-    vocabulary.reserve(most, len(arena) + 1)
-    flat, bounds = np.zeros(most, np.int32), np.zeros(count + 1, np.int64)
-    filled = table_kernels.split_words(arena, offsets, count, vocabulary.table, flat, bounds)
-    words = flat[:filled].copy()
+    ids = phrases.table.arena[: phrases.arena_used].view(np.uint32)
+    used, places = np.unique(ids, return_inverse=True)
+    vocabulary = Interner()
+    strings = [model.table.target_words[word] for word in used.tolist()]
+    added = further.strings()
+    of_table, of_added = np.split(vocabulary.add(strings + [word for word in added if word]), [len(strings)])
+    words = np.concatenate([of_table[places.reshape(-1)], of_added]).astype(np.int32)
+    lengths = np.array([len(word) > 0 for word in added], np.int64)
+    bounds = phrases.table.offsets[: len(phrases) + 1] // 4
+    bounds = np.concatenate([bounds, bounds[-1] + np.cumsum(lengths)])
+    filled, count = len(words), len(bounds) - 1
     lms = model.lms
     lm_words, states = np.zeros((len(lms), filled), np.int32), np.zeros((len(lms), filled), np.int32)
     rest, totals = np.zeros((len(lms), filled)), np.zeros((len(lms), count))
     for number, lm in enumerate(lms):
         lm_words[number] = lm.word_ids(vocabulary)[words] if filled else words
         score_alone(lm.arrays, bounds, lm_words[number], states[number], rest[number], totals[number])
-    strings = [word.decode("utf-8") for word in vocabulary.strings()]
-    return TargetPhrases(bounds, words, lm_words, states, rest, totals), strings
+    texts = [word.decode("utf-8") for word in vocabulary.strings()]
+    return TargetPhrases(bounds, words, lm_words, states, rest, totals), texts
 
 
 def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -136,8 +141,9 @@ def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.
     """
     scores, of_table = model.reordering_scores, row_of >= 0
     # many pairs share a row of scores: sort only the distinct rows
-    shared, inverse = np.unique(model.reordering.row_of[row_of[of_table]], return_inverse=True)
-    distinct, numbers = np.unique(model.reordering.log_scores[shared], axis=0, return_inverse=True)
+    reordering = model.table.reordering
+    shared, inverse = np.unique(reordering.row_of[row_of[of_table]], return_inverse=True)
+    distinct, numbers = np.unique(reordering.log_scores[shared], axis=0, return_inverse=True)
     columns = np.where(scores >= 0, distinct[:, scores], 0.0)
     classes = np.unique(columns[:, 4:], axis=0, return_inverse=True)[1].reshape(-1)
     reordering_of = np.full(len(row_of), len(columns), np.int32)
@@ -146,15 +152,18 @@ def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.
     return np.concatenate([columns, np.zeros((1, len(scores)))]), forward_class, reordering_of
 
 
-def _affiliations(table: Affiliations, row_of: np.ndarray, lengths: np.ndarray) -> Affiliations:
-    """Return the affiliations of rows of the table; those of row -1 are 0.
+def _affiliations(table: PhraseTable, used: np.ndarray, lengths: np.ndarray) -> Affiliations:
+    """Return the affiliations of pairs of the table, and of unknown words, which are 0.
 
-    row_of, lengths: ``int64`` [rows], the rows and their numbers of target words.
+    Args:
+        used: ``int64`` [pairs], the pairs.
+        lengths: ``int64`` [pairs + unknown words], numbers of target words.
     """
-    of_table = np.repeat(row_of >= 0, lengths)
-    places = np.zeros(len(of_table), np.int8)
-    places[of_table] = table.of(row_of[row_of >= 0]).places
-    return Affiliations(np.concatenate([[0], np.cumsum(lengths)]), places)
+    assert table.affiliations is not None
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    places = np.zeros(bounds[-1], np.int8)
+    places[: bounds[len(used)]] = PhraseIds(table.affiliations, table.targets.offsets).select(used).words
+    return Affiliations(bounds, places)
 
 
 def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray) -> RankedOptions:

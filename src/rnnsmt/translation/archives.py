@@ -1,9 +1,9 @@
 """Archives of tuned systems as the argument of ``--system``: a file, or a URL with the SHA-256 of the file.
 
 An archive is unpacked once into the cache of the user, in a directory named after its SHA-256. It may come from an
-untrusted source. Therefore it must have one directory of the regular files in its ``SHA256SUMS``, without a
-``model.binary``, which the search would trust: the other files are text and safetensors, and are checked when read. The
-hashes are those of the bytes that are unpacked: no file is hashed and then opened again.
+untrusted source. Therefore it must have one directory of the regular files in its ``SHA256SUMS``, without binary forms
+(``*.binary.safetensors``), which the search would trust: the other files are text and networks, and are checked when
+read. The hashes are those of the bytes that are unpacked: no file is hashed and then opened again.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say
 from rnnsmt.base.writing import TEMPORARY
 from rnnsmt.corpus.download import TAR_DAMAGED, fetch_first, is_plain, open_tar
+from rnnsmt.formats.binary_forms import SUFFIX as BINARY
 from rnnsmt.registries import SEARCH_FEATURES
-from rnnsmt.search.binary import NAME as BINARY
 
 SUMS = "SHA256SUMS"
 """Name of the list of checksums in an archive, in the format of ``sha256sum``."""
@@ -164,7 +164,7 @@ def _extract(members: tarfile.TarFile, directory: Path, name: str) -> dict[str, 
                 f"{name}: {member.name[:100]!r} is a link, a directory, a sparse file or outside of the one directory "
                 "that `rnnsmt pack` writes; if you trust it, unpack it and specify the directory"
             )
-        if rest[0].casefold() == BINARY or len(digests) == MOST_FILES:
+        if rest[0].casefold().endswith(BINARY) or len(digests) == MOST_FILES:
             raise InputError(
                 f"{name}: contains a binary model or more than {MOST_FILES:,} files, which `rnnsmt pack` does not "
                 "write; if you trust it, unpack it and specify the directory"
@@ -200,7 +200,8 @@ def _check_sums(directory: Path, digests: dict[str, str], name: str) -> None:
             )
     if listed:
         raise InputError(f"{name}: {next(iter(listed))[:100]!r} in {SUMS} is missing; download the archive again")
-    if os.path.lexists(directory / BINARY):  # under a name that this file system does not distinguish from it
+    # under a name that this file system does not distinguish from it
+    if any(file.name.casefold().endswith(BINARY) for file in directory.iterdir()):
         raise InputError(f"{name}: contains a binary model; if you trust it, unpack it and specify the directory")
 
 

@@ -19,6 +19,7 @@ from rnnsmt.base.reading import read_json
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.base.writing import atomic_path, write_json
 from rnnsmt.formats.ini import MosesIni
+from rnnsmt.search.model import used_file
 from rnnsmt.stages import operations
 from rnnsmt.tuning.nbest_pool import CandidateBatch, Weights
 
@@ -124,5 +125,5 @@ def fingerprint(
     }
     for feature in ini.features:
         if "path" in feature.options:
-            values[f"file of {feature.name}"] = sha256(ini.located(feature, directory))
+            values[f"file of {feature.name}"] = sha256(used_file(ini, directory, feature))
     return values | {option(name): str(value) for name, value in options.items()}

@@ -6,14 +6,15 @@ import re
 import warnings
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import rnnsmt
 from rnnsmt.analysis.curves import HELD_OUT, perplexity, points
-from rnnsmt.analysis.phrase_pairs import draw_sample
+from rnnsmt.analysis.phrase_pairs import ScoredPairs, draw_sample
 from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
+
+from ..phrase_store import STORE, import_table, write_column
 
 RNN = {
     "unigram log p per word": -2.0,
@@ -44,14 +45,20 @@ def directory(tmp_path) -> Path:
     for name, value in (("rnn", RNN), ("cslm", CSLM), ("mert", MERT)):
         (tmp_path / f"{name}.json").write_text(json.dumps(value))
     lines = [f"s{k} ||| t{k} ||| 0.9 0.8 {p} 0.7 ||| 0-0 ||| 20 30 {n}" for k, (p, n) in enumerate(TABLE)]
-    (tmp_path / "table.txt").write_text("\n".join(lines) + "\n")
-    np.save(tmp_path / "1.npy", np.float32([-1, -2]))
-    np.save(tmp_path / "2.npy", np.float32([-3, -4]))
+    pairs, _ = import_table(tmp_path, "\n".join(lines) + "\n")
+    write_column(tmp_path / "1.column", pairs, [-1, -2])
+    write_column(tmp_path / "2.column", pairs, [-3, -4], begin=2)
     return tmp_path
 
 
+def files_of(directory: Path) -> tuple[Path, Path, list[Path]]:
+    """Return the store, the scores of its table, and both parts of the column."""
+    return directory / STORE, directory / "table.scores", [directory / f"{part}.column" for part in (1, 2)]
+
+
 def commands(directory: Path) -> dict[str, list[str]]:
-    scores = [str(directory / "1.npy"), str(directory / "2.npy")]
+    pairs, scores, parts = files_of(directory)
+    files = ["--pairs", str(pairs), "--table-scores", str(scores), "--scores", *map(str, parts)]
     return {
         "rnn": ["learning-curve", "--history", str(directory / "rnn.json"), "--title", "RNN"],
         "cslm": ["learning-curve", "--history", str(directory / "cslm.json")],
@@ -60,7 +67,7 @@ def commands(directory: Path) -> dict[str, list[str]]:
             "--history",
             *(f"{name}={directory}/mert.json" for name in ("baseline", "rnn", "rnn")),
         ],
-        "scatter": ["score-scatter", "--phrase-table", str(directory / "table.txt"), "--scores", *scores],
+        "scatter": ["score-scatter", *files],
     }
 
 
@@ -95,10 +102,9 @@ def test_the_legend_of_a_learning_curve(directory):
 
 
 def test_a_sample_holds_both_scores_of_the_same_lines(directory):
-    scores = [str(directory / "1.npy"), str(directory / "2.npy")]
     for size in (2, 3, 99):
-        found = draw_sample(str(directory / "table.txt"), scores, size, 3)
-        assert (len(found.table), found.lines) == (min(size, 4), 4)
+        found = draw_sample(ScoredPairs(*files_of(directory)), size, 3)
+        assert (len(found.table), found.total) == (min(size, 4), 4)
         for table, network, count in zip(found.table, found.network, found.counts, strict=True):
             line = round(-network) - 1
             assert math.exp(table) == pytest.approx(TABLE[line][0])
@@ -106,26 +112,16 @@ def test_a_sample_holds_both_scores_of_the_same_lines(directory):
 
 
 def test_a_sample_depends_on_its_seed(directory):
-    scores = [str(directory / "1.npy"), str(directory / "2.npy")]
-    drawn = {tuple(draw_sample(str(directory / "table.txt"), scores, 2, seed).network) for seed in range(20)}
+    scored = ScoredPairs(*files_of(directory))
+    drawn = {tuple(draw_sample(scored, 2, seed).network) for seed in range(20)}
     assert len(drawn) > 3
-
-
-def test_a_filtered_table_without_lines_has_no_picture(directory, capsys):
-    for shard in ("1.npy", "2.npy"):
-        np.save(directory / shard, np.zeros(0, np.float32))
-    command = ["analysis", *commands(directory)["scatter"]]
-    assert main([*command, "--output", str(directory / "a.png")]) == 2
-    assert "contains no scores; score the phrase table again or, if it is a filtered" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("figure", "change", "sentence"),
     [
         ("rnn", {"--history": "not.json"}, "not.json: no such file"),
-        ("scatter", {"--scores": "1.npy"}, "6 scores, but"),
-        ("scatter", {"table.txt": "a ||| b ||| 1 1\n" * 4}, "but the direct probability p(e|f) is the third score"),
-        ("scatter", {"table.txt": "a ||| b ||| 1 1 nan 1\n" * 4}, "'1 1 nan 1' are not scores"),
+        ("scatter", {"--scores": "2.column"}, "is not the part after"),
     ],
 )
 def test_refusals(directory, capsys, monkeypatch, figure, change, sentence):
@@ -155,7 +151,7 @@ def test_the_data_of_pictures(directory):
     assert (curve.held_out, curve.kept) == ([(1.0, 50.0), (2.0, 52.5)], (2.0, 52.5))
     assert main(["analysis", *commands(directory)["cslm"], "--output", str(directory / "command.svg")]) == 0
     assert (directory / "python.svg").read_bytes() == (directory / "command.svg").read_bytes()
-    pairs = rnnsmt.analysis.score_scatter(directory / "table.txt", [directory / "1.npy", directory / "2.npy"])
+    pairs = rnnsmt.analysis.score_scatter(*files_of(directory))
     assert sorted(pairs.network) == [-4, -3, -2, -1]
     tuned = rnnsmt.analysis.tuning_curves({"rnn": [directory / "mert.json"] * 2})
     assert tuned.systems["rnn"][1].points == [(1, 21.0), (2, 20.0), (3, 21.0)]
@@ -167,7 +163,10 @@ def test_the_data_of_pictures(directory):
         (directory / "one.json").write_text(json.dumps(history))
         one = rnnsmt.analysis.tuning_curves({"rnn": [directory / "one.json"]}).systems["rnn"][0]
         assert one.result == (iteration, iteration)
-    assert {path.suffix for path in directory.iterdir()} == {".json", ".npy", ".txt", ".svg"}
+    assert {path.name for path in directory.iterdir() if path.suffix in (".png", ".svg")} == {
+        "python.svg",
+        "command.svg",
+    }
 
 
 def test_characters_that_the_font_lacks_are_reported_once(directory, capsys):

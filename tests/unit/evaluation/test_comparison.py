@@ -10,11 +10,12 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.bleu.batch import corpus_statistics
 from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.cli import main
-from rnnsmt.evaluation.comparison import Comparison, band, by_group, exchanged_pairs, pair_counts, write_comparison
+from rnnsmt.evaluation.comparison import Comparison, band, by_group, exchanged_pairs, write_comparison
 from rnnsmt.formats.ini import MosesIni
 from rnnsmt.formats.nbest import phrase_pairs, read_details
 from rnnsmt.search.decoder import decode, features_of_derivations
 from rnnsmt.search.model import load_model
+from rnnsmt.search.phrase_pairs import load_phrase_table
 
 from ..search.twin import tiny_model
 
@@ -99,13 +100,15 @@ def test_exchanged_pairs_by_hand():
 
 
 def test_counts_are_those_of_the_table(tmp_path):
-    table = tmp_path / "table"
-    table.write_text("a ||| x ||| 1 ||| 0-0 ||| 4 3 2 |||\na ||| x y ||| 1 ||| 0-0 |||  ||| \na ||| z ||| 1\n")
-    wanted = [("a", "x"), ("a", "x y"), ("a", "z"), ("b", "x")]
-    assert pair_counts(table, wanted) == {("a", "x"): 2.0, ("a", "x y"): 0.0, ("a", "z"): 0.0}
-    table.write_text("a ||| x ||| 1 ||| 0-0 ||| 4 3 y |||\n")
+    path = tmp_path / "table"
+    path.write_text("a ||| x ||| 1 ||| 0-0 ||| 4 3 2 |||\na ||| x y ||| 1 ||| 0-0 |||  ||| \na ||| z ||| 1\n")
+    wanted = [("a", "x"), ("a", "x y"), ("a", "z"), ("b", "x"), ("a", "y x")]
+    table = load_phrase_table(path, 1, None).table()
+    assert table.counts_of(wanted) == {("a", "x"): 2.0, ("a", "x y"): 0.0, ("a", "z"): 0.0}
+    assert table.counts_of([]) == {}
+    path.write_text("a ||| x ||| 1 ||| 0-0 ||| 4 3 y |||\n")
     with pytest.raises(InputError, match="line 1: '4 3 y' are not counts"):
-        pair_counts(table, wanted)
+        load_phrase_table(path, 1, None)
 
 
 def test_features_of_given_derivations_are_those_of_the_search(directory):
@@ -157,7 +160,7 @@ def test_contributions_add_up_to_the_difference_of_scores(directory):
     found = Comparison([REFERENCES], texts[:1], texts[1:])
     found.add_source(SENTENCES)
     found.add_details(f"{directory}/moses.details", f"{directory}/other.details")
-    found.add_model(model, weights, directory / "model/phrase-table", [])
+    found.add_model(model, weights, [])
     other = decode(model, SENTENCES, model.weights(MosesIni.read(directory / "model/moses.ini")))
     own = decode(model, SENTENCES, weights)
     differences = [one.score - two.features @ weights for one, two in zip(own, other, strict=True)]

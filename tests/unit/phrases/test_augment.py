@@ -52,8 +52,8 @@ def test_a_column_by_hand(table, tmp_path):
 
 def test_columns_in_several_files(table, tmp_path):
     """A column may consist of several files, as cluster jobs write it; a count column is written as exp(n)."""
-    parts = [column(tmp_path, [0.0], "1.npy"), column(tmp_path, np.float32([-1, -2]), "2.npy")]
-    code, output = augment(table, "--column", *parts, "--column", column(tmp_path, [0.0, 1.0, 2.0], "wp.npy"))
+    parts = [column(tmp_path, [0.0], "1"), column(tmp_path, np.float32([-1, -2]), "2", begin=1)]
+    code, output = augment(table, "--column", *parts, "--column", column(tmp_path, [0.0, 1.0, 2.0], "wp"))
     assert code == 0
     added = [[float(score) for score in line.split(" ||| ")[2].split()[4:]] for line in lines(output)]
     assert added == [pytest.approx(row, rel=1e-5) for row in ([1, 1], [0.367879, math.e], [0.135335, math.exp(2)])]
@@ -92,59 +92,6 @@ def test_many_blocks_and_a_rerun(tmp_path):
     assert output.read_bytes() == before
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
-@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=30), st.sampled_from(["a", "b c", "d"]), st.data())
-def test_filtered_lines_get_what_the_whole_table_would(tmp_path, sources, text, data):
-    """Adding columns to a filtered table equals filtering a table with the columns, even if no line is left."""
-    for name, rest in (("pt.gz", "1 0.5 ||| 0-0 ||| 1 1 1"), ("rt.gz", "0.5")):
-        lines_ = [f"{source} ||| {n} ||| {rest}\n" for n, source in enumerate(sources)]
-        (tmp_path / name).write_bytes(gzip.compress("".join(lines_).encode()))
-    (tmp_path / "text").write_text(f"{text}\n")
-    scores = data.draw(st.lists(st.floats(-90, 5), min_size=len(sources), max_size=len(sources)))
-    cut = data.draw(st.integers(0, len(scores)))
-    parts = [column(tmp_path, np.array(s, np.float64), f"{n}.npy") for n, s in enumerate((scores[:cut], scores[cut:]))]
-    assert augment(tmp_path / "pt.gz", "--column", *parts)[0] == 0
-    kept = str(tmp_path / "lines.npy")
-    for table, directory in (("pt.gz", "first"), ("out/augmented.gz", "last")):
-        command = ["--input", str(tmp_path / "text"), "--phrase-table", str(tmp_path / table)]
-        options = ["--reordering-table", str(tmp_path / "rt.gz"), "--output-lines", kept]
-        assert main(["phrases", "filter", *command, *options, "--output-dir", str(tmp_path / directory)]) == 0
-    code, output = augment(tmp_path / "first" / "pt.gz", "--kept-lines", kept, "--column", *parts)
-    assert code == 0
-    assert lines(output) == lines(tmp_path / "last" / "augmented.gz")
-    if lines(output):  # the scores of the kept lines alone are those of a table that is not filtered
-        few = column(tmp_path, np.array(scores, np.float64)[np.load(kept)[:-1]], "few.npy")
-        code, output = augment(tmp_path / "first" / "pt.gz", "--column", few)
-        assert code == 0
-        assert lines(output) == lines(tmp_path / "last" / "augmented.gz")
-
-
-@pytest.mark.parametrize(
-    ("kept", "values", "said"),
-    [
-        ([0, 1, 4, 6], [-1.0] * 5, "5 scores, but the unfiltered table of"),
-        ([0, 1, 6, 7], [-1.0] * 5, "5 scores, but the unfiltered table of"),
-        ([0, 1, 4, 6], [-1.0] * 7, "has 6 lines, of which 3 were kept; they"),
-        ([0, 1, 4, 6], [-1.0] * 3, "for scores of its kept lines, omit --kept-lines"),
-        ([0, 1, 6], [-1.0] * 6, "2 lines, but"),
-        ([0, 1, 2, 4, 6], [-1.0] * 6, "4 lines, but"),
-        (
-            [0.0, 2.0, 3.0, 6.0],
-            [-1.0] * 6,
-            "has float64 in 1 dimension(s), expected: int64 in 1; run `phrases filter` again",
-        ),
-        (None, [-1.0] * 6, "no such file"),
-        (np.array([0, 1, 4, 6], ">i8"), [-1.0] * 6, "expected: int64"),
-        ([0, 1, 4, 6], [-1.0, -1.0, -1.0, -1.0, math.nan, -1.0], "score 5 is nan"),
-    ],
-)
-def test_refused_kept_lines(table, tmp_path, capsys, kept, values, said):
-    path = tmp_path / "lines.npy"
-    if kept is not None:
-        np.save(path, np.array(kept))
-    refused(augment(table, "--kept-lines", str(path), "--column", column(tmp_path, values)), capsys, said)
-
-
 @pytest.mark.parametrize(
     ("values", "said"),
     [
@@ -154,14 +101,12 @@ def test_refused_kept_lines(table, tmp_path, capsys, kept, values, said):
         ([-1.0, math.nan, -1.0], "score 2 is nan"),
         ([-1.0, -1.0, -math.inf], "score 3 is -inf"),
         ([-1.0, 50.0, -1.0], "score 2 is 50"),
-        ([[-1.0], [-1.0], [-1.0]], "has float64 in 2 dimension(s), expected: floating in 1; score again"),
-        ([1, 2, 3], "has int64 in 1 dimension(s), expected: floating in 1"),
-        (["a", "b", "c"], "expected: floating"),
+        (np.array([1, 2, 3]), "not a file of `phrases column`"),
     ],
 )
 def test_refused_scores(table, tmp_path, capsys, values, said):
-    array = np.array(values, np.float64) if values == [] else np.array(values)
-    refused(augment(table, "--column", column(tmp_path, array)), capsys, "scores.npy", said)
+    array = np.array(values, np.float64) if len(values) == 0 else np.array(values)
+    refused(augment(table, "--column", column(tmp_path, array)), capsys, "scores", said)
 
 
 def refused(result: tuple[int, Path], capsys, *parts: str) -> None:
@@ -173,20 +118,24 @@ def refused(result: tuple[int, Path], capsys, *parts: str) -> None:
     assert not any(output.parent.glob("*")) if output.parent.exists() else True
 
 
-def test_refused_parts_in_sum(table, tmp_path, capsys):
-    parts = [column(tmp_path, [-1.0, -1.0], "1.npy"), column(tmp_path, [-1.0, -1.0], "2.npy")]
-    refused(augment(table, "--column", *parts), capsys, "1.npy to 2.npy: 4 scores, but", "3 lines")
+def test_refused_parts(table, tmp_path, capsys):
+    parts = [column(tmp_path, [-1.0, -1.0], "1"), column(tmp_path, [-1.0, -1.0], "2", begin=2)]
+    refused(augment(table, "--column", *parts), capsys, "1 to 2: 4 scores, but", "3 lines")
+    refused(augment(table, "--column", *parts[::-1]), capsys, f"{parts[1]}: is not the part after")
+    refused(augment(table, "--column", parts[0], parts[0]), capsys, "is not the part after")
 
 
 @pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY\x01\x00"])
 def test_refused_files(table, tmp_path, capsys, content):
-    path = tmp_path / "scores.npy"
+    path = tmp_path / "scores"
     path.write_bytes(content)
-    refused(augment(table, "--column", str(path)), capsys, "scores.npy: not a complete .npy file; score again")
+    refused(augment(table, "--column", str(path)), capsys, "scores: ", "compute it again")
 
 
 def test_refused_missing_file(table, tmp_path, capsys):
-    refused(augment(table, "--column", str(tmp_path / "no.npy")), capsys, "no.npy: no such file")
+    refused(augment(table, "--column", str(tmp_path / "none")), capsys, "none: no such file")
+    other = column(tmp_path, [-1.0] * 3, array="scores")
+    refused(augment(table, "--column", other), capsys, "not a file of `phrases column`")
 
 
 @pytest.mark.parametrize(
@@ -251,7 +200,7 @@ def test_a_model_of_moses_gets_columns(tmp_path, monkeypatch):
     pairs = {(one.source, one.target): number for number, one in enumerate(table_entries(model / "phrase-table"))}
     scores = -np.linspace(0.25, 3.1, len(pairs))
     columns = ["--column", column(tmp_path, scores)]
-    columns += ["--column", column(tmp_path, np.arange(len(pairs)) % 3.0, "wp.npy")]
+    columns += ["--column", column(tmp_path, np.arange(len(pairs)) % 3.0, "wp")]
     out = tmp_path / "out"
     out.mkdir()
     monkeypatch.chdir(out)
@@ -322,5 +271,5 @@ def test_refused_models(table, capsys, monkeypatch, kind, scores, options, said)
     "options", [[], ["--ini", "moses.ini", "--output-ini", "new.ini", "--phrase-table", "phrase-table.gz"]]
 )
 def test_one_of_table_and_model_is_required(capsys, options):
-    assert main(["phrases", "augment", *options, "--column", "scores.npy", "--output", "out.gz"]) == 2
+    assert main(["phrases", "augment", *options, "--column", "scores", "--output", "out.gz"]) == 2
     assert "--phrase-table or --ini: exactly one of them" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from rnnsmt.phrases import columns
 from rnnsmt.registries import COLUMNS, FEATURES
 
 from ..other_package import install
-from ..phrase_store import STORE, compute_column, make_pairs
+from ..phrase_store import STORE, compute_column, make_pairs, scores_of
 
 TABLE = [("a", "x"), ("a", "x y"), ("a b c", "x"), ("b", "y y y")]
 
@@ -52,22 +52,22 @@ def surplus(tmp_path, monkeypatch):
 
 def column_alone(name: str, directory: Path, *options: str) -> int:
     """Compute a column that needs the pairs alone; return the exit status."""
-    files = ["--pairs", f"{directory}/{STORE}", "--output", f"{directory}/{name}.npy"]
+    files = ["--pairs", f"{directory}/{STORE}", "--output", f"{directory}/{name}"]
     return main(["phrases", "column", "--name", name, *files, *options])
 
 
 @pytest.mark.usefixtures("surplus")
 def test_a_column_of_another_package(directory, monkeypatch):
     assert column_alone("surplus", directory) == 0
-    whole = np.load(directory / "surplus.npy")
+    whole = scores_of(directory / "surplus")
     assert (whole.dtype, whole.tolist()) == (np.float32, [0, 1, -2, 2])
     monkeypatch.setattr(columns, "BLOCK", 2)
     assert column_alone("surplus", directory) == 0
-    assert np.load(directory / "surplus.npy").tolist() == whole.tolist()
+    assert scores_of(directory / "surplus").tolist() == whole.tolist()
     parts = []
     for number in range(1, 4):
         assert column_alone("surplus", directory, "--shard", f"{number}/3") == 0
-        parts.append(np.load(directory / "surplus.npy"))
+        parts.append(scores_of(directory / "surplus"))
     assert np.concatenate(parts).tolist() == whole.tolist()
     assert COLUMNS.package("surplus") == FEATURES.package("surplus") == "their-columns 1.2"
     assert COLUMNS.package("wp") == FEATURES.package("rnn") == ""
@@ -77,7 +77,7 @@ def test_a_column_of_another_package(directory, monkeypatch):
 def test_a_column_with_another_number_of_scores_is_refused(directory, capsys):
     assert column_alone("short", directory) == 2
     assert "short: computed 3 scores for 4 phrase pairs" in capsys.readouterr().err
-    assert not (directory / "short.npy").exists()
+    assert not (directory / "short").exists()
 
 
 @pytest.mark.usefixtures("surplus")
@@ -97,8 +97,8 @@ def test_a_broken_package_is_refused_with_its_name(directory, monkeypatch, capsy
     assert column_alone("broken", directory) == 2
     (error,) = [line for line in capsys.readouterr().err.splitlines() if ": error: " in line]
     assert all(part in error for part in ("score column broken", "broken-columns 1.2", "a_module_that_is_missing"))
-    assert not (directory / "broken.npy").exists()
-    assert compute_column("wp", directory, directory / "wp.npy") == 0, "the others are not affected"
+    assert not (directory / "broken").exists()
+    assert compute_column("wp", directory, directory / "wp") == 0, "the others are not affected"
 
 
 def test_a_broken_package_does_not_break_the_help(directory, monkeypatch):
@@ -133,5 +133,5 @@ def test_a_name_of_two_packages_is_refused(directory, monkeypatch, capsys):
 
 def test_a_package_cannot_replace_a_column_of_this_one(directory, monkeypatch):
     install(directory, monkeypatch, "their-wp", {"rnnsmt.columns": {"wp": "their_wp:C"}}, BROKEN)
-    assert compute_column("wp", directory, directory / "wp.npy") == 0
+    assert compute_column("wp", directory, directory / "wp") == 0
     assert COLUMNS.package("wp") == ""

@@ -22,12 +22,16 @@ def built(tmp_path_factory, moses_fixture, multi30k_tok) -> Path:
         str(directory / "phrase-table.gz"),
         str(directory / "reordering-table.wbe-msd-bidirectional-fe.gz"),
     )
-    scored = ["--lex-e2f", e2f, "--lex-f2e", f2e, "--smoothing", "none", "--output", table]
+    pairs, scores, orders = (str(directory / f"{name}.safetensors") for name in ("pairs", "scores", "reordering"))
+    extracted = ["--extract", extract, "--pairs", pairs]
+    scored = ["--lex-e2f", e2f, "--lex-f2e", f2e, "--smoothing", "none", "--output", scores]
+    store = ["--pairs", pairs, "--scores", scores, "--reordering", orders]
     for arguments in (
         ["lexical", *text, "--output-e2f", e2f, "--output-f2e", f2e],
-        ["extract", *text, "--output", extract, "--memory-mb", "100"],
-        ["score", "--extract", extract, *scored, "--threads", "2"],
-        ["reordering", "--extract", extract, "--output", reordering, "--threads", "2"],
+        ["extract", *text, "--output", extract, "--output-pairs", pairs, "--memory-mb", "100"],
+        ["score", *extracted, *scored, "--threads", "2"],
+        ["reordering", *extracted, "--output", orders, "--threads", "2"],
+        ["export", *store, "--output-phrase-table", table, "--output-reordering-table", reordering],
     ):
         assert main(["phrases", *arguments]) == 0
     return directory

@@ -15,7 +15,8 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 from rnnsmt.formats import phrase_table
 from rnnsmt.phrases import pairs as store
-from rnnsmt.phrases.pairs import FORMAT, PhrasePairs, import_pairs
+from rnnsmt.phrases.importing import import_tables
+from rnnsmt.phrases.pairs import FORMAT, PhrasePairs
 
 from .test_pipeline import random_pairs
 
@@ -46,9 +47,10 @@ def tables_of(directory, corpus, max_length=7, **limits):
     links = [[tuple(map(int, link.split("-"))) for link in line.split()] for line in alignment]
     text = source, target, links
     lexical = rnnsmt.phrases.lexical(*text, directory / "e2f", directory / "f2e")
-    outputs = directory / "extract.parquet", directory / "extracted"
-    extract = rnnsmt.phrases.extract(*text, *outputs, max_length=max_length, **limits).path
-    rnnsmt.phrases.score(extract, lexical.e2f, lexical.f2e, directory / "table")
+    extract, pairs = directory / "extract.parquet", directory / "extracted"
+    rnnsmt.phrases.extract(*text, extract, pairs, max_length=max_length, **limits)
+    scores = rnnsmt.phrases.score(extract, pairs, lexical.e2f, lexical.f2e, directory / "scores")
+    rnnsmt.phrases.export(pairs, scores, directory / "table")
     return (directory / "table").read_text().splitlines()
 
 
@@ -104,7 +106,7 @@ def test_a_source_phrase_over_several_blocks_is_one_run(tmp_path, monkeypatch):
     found = []
     for size in (1 << 21, 64):
         monkeypatch.setattr(phrase_table, "read_line_blocks", lambda path, n=size: _blocks(path, n))
-        assert import_pairs(tmp_path / "table", tmp_path / "pairs") == {"source phrases": 4, "phrase pairs": 300}
+        assert import_tables(tmp_path / "table", tmp_path / "pairs") == {"source phrases": 4, "phrase pairs": 300}
         found.append((tmp_path / "pairs").read_bytes())
     assert found[0] == found[1]
 
@@ -118,7 +120,7 @@ def _blocks(path, size):
 def test_a_source_phrase_that_comes_again_is_another_run(tmp_path):
     """The pairs have the order of the table, even if it is not sorted; equal lines are two pairs."""
     (tmp_path / "table").write_text("b ||| x ||| 1\na ||| x ||| 1\nb ||| x ||| 1\nb ||| x ||| 1\n")
-    import_pairs(tmp_path / "table", tmp_path / "pairs")
+    import_tables(tmp_path / "table", tmp_path / "pairs")
     pairs = PhrasePairs(tmp_path / "pairs")
     assert [source for (source,), _ in pairs.texts()] == ["b", "a", "b", "b"]
     assert pairs.runs(np.arange(4)).tolist() == [0, 1, 2, 2]
@@ -146,7 +148,7 @@ def test_tables_that_are_refused(tmp_path, capsys, table, said):
 def made(tmp_path):
     """Create the store ``pairs`` of four pairs."""
     (tmp_path / "table").write_text("a b ||| x ||| 1\na b ||| y ||| 1\na ||| x y z ||| 1\nc ||| z ||| 1\n")
-    import_pairs(tmp_path / "table", tmp_path / "pairs")
+    import_tables(tmp_path / "table", tmp_path / "pairs")
     return tmp_path / "pairs"
 
 
@@ -220,7 +222,7 @@ def test_the_fingerprint_depends_on_pairs_and_words(tmp_path):
     found = set()
     for text in ("a ||| x ||| 1\n", "a ||| x ||| 0.5\n", "a ||| y ||| 1\n", "b ||| x ||| 1\n", "a ||| x ||| 1\n" * 2):
         (tmp_path / "table").write_text(text)
-        import_pairs(tmp_path / "table", tmp_path / "pairs")
+        import_tables(tmp_path / "table", tmp_path / "pairs")
         found.add(PhrasePairs(tmp_path / "pairs").fingerprint)
     assert len(found) == 4, "scores are not part of the store"
 
@@ -228,7 +230,7 @@ def test_the_fingerprint_depends_on_pairs_and_words(tmp_path):
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:9], lambda data: b"\0" + data[1:]])
 def test_damaged_stores_are_refused(made, capsys, damage):
     made.write_bytes(damage(made.read_bytes()))
-    output = made.parent / "column.npy"
+    output = made.parent / "column"
     command = ["phrases", "column", "--name", "wp", "--pairs", made, "--vocabularies", "none", "--output", output]
     assert main([str(part) for part in command]) == 2
     error = capsys.readouterr().err

@@ -15,16 +15,19 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import rnnsmt
+from rnnsmt.base.array_file import write_arrays
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.numbers import put_number
 from rnnsmt.base.reading import read_lines
 from rnnsmt.cli import main
-from rnnsmt.phrases.extract_file import connect
+from rnnsmt.phrases.exporting import export_phrase_table, export_reordering_table
+from rnnsmt.phrases.extract_file import ExtractFile, connect
 from rnnsmt.phrases.extraction import extract_phrases
 from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
 from rnnsmt.phrases.packing import Packing
-from rnnsmt.phrases.phrase_table import score_phrases, write_reordering_table
+from rnnsmt.phrases.pairs import write_extracted_pairs
 from rnnsmt.phrases.scores import greater_links, transpose_links
+from rnnsmt.phrases.scoring import score_orientations, score_phrases
 
 from . import phrases_twin as twin
 
@@ -47,13 +50,25 @@ def build(
 ) -> tuple[list[str], list[str]]:
     """Run all stages on corpora of three paths each; return the lines of both tables."""
     sources, targets, alignments = (list(paths) for paths in zip(*corpora, strict=True))
-    names = {name: str(directory / name) for name in ("x.parquet", "e2f", "f2e", "pt", "rt")}
+    files = ("x.parquet", "e2f", "f2e", "pairs", "scores", "orders", "pt", "rt")
+    names = {name: str(directory / name) for name in files}
     counts, _ = count_lexical(sources, targets, alignments)
     write_lexical_tables(counts, names["e2f"], names["f2e"])
     extract_phrases(sources, targets, alignments, names["x.parquet"], max_length, **limits)
-    score_phrases(names["x.parquet"], names["e2f"], names["f2e"], names["pt"], smoothing=smoothing, **limits)
-    write_reordering_table(names["x.parquet"], names["rt"], **limits)
+    write_extracted_pairs(ExtractFile(names["x.parquet"]), names["pairs"])
+    extracted = names["x.parquet"], names["pairs"]
+    score_phrases(*extracted, names["e2f"], names["f2e"], names["scores"], smoothing=smoothing, **limits)
+    score_orientations(*extracted, names["orders"], **limits)
+    export_phrase_table(names["pairs"], names["scores"], names["pt"])
+    export_reordering_table(names["pairs"], names["orders"], names["rt"])
     return list(read_lines(names["pt"])), list(read_lines(names["rt"]))
+
+
+def export(directory: Path, *options: str) -> list[str]:
+    """Return the command that exports ``pairs``, ``scores`` and ``orders`` as ``pt.gz`` and ``rt.gz``."""
+    store = [f"--{name}={directory / file}" for name, file in (("pairs", "pairs"), ("scores", "scores"))]
+    store += [f"--reordering={directory / 'orders'}", f"--output-phrase-table={directory / 'pt.gz'}"]
+    return ["phrases", "export", *store, f"--output-reordering-table={directory / 'rt.gz'}", *options]
 
 
 def test_koehns_example(tmp_path):
@@ -219,7 +234,7 @@ def test_blocks_batches_and_buffers_do_not_show(tmp_path, monkeypatch):
     monkeypatch.setattr("rnnsmt.phrases.aligned_text.BLOCK_TOKENS", 40)
     monkeypatch.setattr("rnnsmt.phrases.extraction.EXTRACTED_TOKENS", 40)
     monkeypatch.setattr("rnnsmt.phrases.extract_file.BATCH_ROWS", 17)
-    monkeypatch.setattr("rnnsmt.phrases.phrase_table.BUFFER_BYTES", 64)
+    monkeypatch.setattr("rnnsmt.phrases.exporting.BUFFER_BYTES", 64)
     assert build(tmp_path, corpus) == whole
 
 
@@ -229,13 +244,16 @@ def test_threads_and_memory_do_not_show(tmp_path):
     for threads, memory in (("1", "2000"), ("2", "2000"), ("1", "50")):
         limits = ["--threads", threads, "--memory-mb", memory]
         x, e2f, f2e, pt, rt = (str(tmp_path / name) for name in ("x.parquet", "e2f", "f2e", "pt.gz", "rt.gz"))
+        pairs, scores, orders = (str(tmp_path / name) for name in ("pairs", "scores", "orders"))
         text = ["--source", source, "--target", target, "--alignment", alignment]
         assert main(["phrases", "lexical", *text, "--output-e2f", e2f, "--output-f2e", f2e]) == 0
-        assert main(["phrases", "extract", *text, "--output", x, *limits]) == 0
-        score = ["phrases", "score", "--extract", x, "--lex-e2f", e2f, "--lex-f2e", f2e, "--output", pt, *limits]
+        assert main(["phrases", "extract", *text, "--output", x, "--output-pairs", pairs, *limits]) == 0
+        extracted = ["--extract", x, "--pairs", pairs]
+        score = ["phrases", "score", *extracted, "--lex-e2f", e2f, "--lex-f2e", f2e, "--output", scores, *limits]
         assert main(score) == 0
-        assert main(["phrases", "reordering", "--extract", x, "--output", rt, *limits]) == 0
-        results.append([Path(path).read_bytes() for path in (x, e2f, f2e, pt, rt)])
+        assert main(["phrases", "reordering", *extracted, "--output", orders, *limits]) == 0
+        assert main(export(tmp_path, "--threads", threads)) == 0
+        results.append([Path(path).read_bytes() for path in (x, e2f, f2e, scores, orders, pt, rt)])
     assert results[0] == results[1] == results[2]
 
 
@@ -392,12 +410,12 @@ def test_no_link_at_all(tmp_path, capsys):
 def test_bad_extract_and_lexicon(tmp_path, capsys):
     corpus = write_corpus(tmp_path, [("a b", "x y", "0-0 1-1")])
     build(tmp_path, [corpus])
-    x, e2f, f2e = (str(tmp_path / name) for name in ("x.parquet", "e2f", "f2e"))
+    x, e2f, f2e, pairs = (str(tmp_path / name) for name in ("x.parquet", "e2f", "f2e", "pairs"))
     out = tmp_path / "out.gz"
     capsys.readouterr()
 
     def score(message: str, extract: str = x, table: str = e2f) -> None:
-        arguments = ["--extract", extract, "--lex-e2f", table, "--lex-f2e", f2e, "--output", str(out)]
+        arguments = ["--extract", extract, "--pairs", pairs, "--lex-e2f", table, "--lex-f2e", f2e, "--output", str(out)]
         assert main(["phrases", "score", *arguments]) == 2
         errors = capsys.readouterr().err.splitlines()
         assert len(errors) == 1
@@ -413,7 +431,7 @@ def test_bad_extract_and_lexicon(tmp_path, capsys):
         score("bad, line 2", table=str(bad))
     score("no such file", table=str(tmp_path / "none"))
     for smoothing in ("0", "-1", "nan", "inf"):
-        arguments = ["--extract", x, "--output", str(out), "--smoothing", smoothing]
+        arguments = ["--extract", x, "--pairs", pairs, "--output", str(out), "--smoothing", smoothing]
         with pytest.raises(SystemExit, match="2"):
             main(["phrases", "reordering", *arguments])
         assert "--smoothing" in capsys.readouterr().err
@@ -441,25 +459,30 @@ def test_both_doors_write_the_same_bytes(tmp_path):
     """The commands, and the functions with files and with lists, write the same tables, smoothed by default."""
     pairs = random_pairs(100, 5, 30)
     source, target, alignment = write_corpus(tmp_path, pairs)
-    names = ("e2f", "f2e", "x.parquet", "pt.gz", "rt.gz")
-    e2f, f2e, x, pt, rt = (str(tmp_path / name) for name in names)
+    names = ("e2f", "f2e", "x.parquet", "pairs", "scores", "orders", "pt.gz", "rt.gz")
+    e2f, f2e, x, pairs_file, scores, orders, *_ = (str(tmp_path / name) for name in names)
     text = ["--source", source, "--target", target, "--alignment", alignment]
     assert main(["phrases", "lexical", *text, "--output-e2f", e2f, "--output-f2e", f2e]) == 0
-    assert main(["phrases", "extract", *text, "--output", x, "--max-length", "5"]) == 0
-    assert main(["phrases", "score", "--extract", x, "--lex-e2f", e2f, "--lex-f2e", f2e, "--output", pt]) == 0
-    assert main(["phrases", "reordering", "--extract", x, "--output", rt]) == 0
+    extracted = ["--extract", x, "--pairs", pairs_file]
+    assert main(["phrases", "extract", *text, "--output", x, "--output-pairs", pairs_file, "--max-length", "5"]) == 0
+    assert main(["phrases", "score", *extracted, "--lex-e2f", e2f, "--lex-f2e", f2e, "--output", scores]) == 0
+    assert main(["phrases", "reordering", *extracted, "--output", orders]) == 0
+    assert main(export(tmp_path)) == 0
 
     lists = [list(side) for side in zip(*pairs, strict=True)]
     links = [[tuple(map(int, link.split("-"))) for link in line.split()] for line in lists[2]]
     for number, inputs in enumerate(((source, Path(target), alignment), (*lists[:2], links))):
         directory = tmp_path / str(number)
         lexical = rnnsmt.phrases.lexical(*inputs, directory / "e2f", directory / "f2e")
-        extracted = rnnsmt.phrases.extract(*inputs, directory / "x.parquet", max_length=5)
-        scored = rnnsmt.phrases.score(extracted.path, lexical.e2f, lexical.f2e, directory / "pt.gz")
-        rnnsmt.phrases.reordering(extracted.path, directory / "rt.gz")
+        x, store = directory / "x.parquet", directory / "pairs"
+        rnnsmt.phrases.extract(*inputs, x, store, max_length=5)
+        scored = rnnsmt.phrases.score(x, store, lexical.e2f, lexical.f2e, directory / "scores")
+        ordered = rnnsmt.phrases.reordering(x, store, directory / "orders")
+        tables = {"reordering": ordered, "output_reordering_table": directory / "rt.gz"}
+        rnnsmt.phrases.export(store, scored, directory / "pt.gz", **tables)
         for name in names:
             assert (directory / name).read_bytes() == (tmp_path / name).read_bytes(), name
-        assert scored.figures["phrase pairs"] == len(list(read_lines(pt)))
+        assert scored.figures["phrase pairs"] == len(list(read_lines(directory / "pt.gz")))
 
     for arguments, message in (
         ({"max_length": 9}, "^max_length 9: must be at most 8"),
@@ -477,17 +500,14 @@ def test_filtered_and_augmented_in_python(tmp_path):
     corpus = write_corpus(tmp_path, pairs)
     build(tmp_path, [corpus])
     table, reordering = tmp_path / "pt", tmp_path / "rt"
-    kept = rnnsmt.phrases.filter(["c"], table, reordering, tmp_path / "kept", output_lines=tmp_path / "kept/lines.npy")
+    kept = rnnsmt.phrases.filter(["c"], table, reordering, tmp_path / "kept")
     assert kept.figures["phrase lines kept"] == 1
-    np.save(tmp_path / "scores.npy", np.log([0.5] * len(list(read_lines(table)))))
-    columns = [[tmp_path / "scores.npy"]]
+    with write_arrays(tmp_path / "column", {"score": np.float32}) as out:
+        out.append("score", np.log([0.5] * len(list(read_lines(table)))))
+    columns = [[tmp_path / "column"]]
     whole = rnnsmt.phrases.augment(columns, tmp_path / "more", phrase_table=table)
     assert [line.split(" ||| ")[2].split()[-1] for line in read_lines(whole.path)] == ["0.5"] * whole.figures["lines"]
-    part = rnnsmt.phrases.augment(
-        columns, tmp_path / "part", phrase_table=kept.path / "pt", kept_lines=tmp_path / "kept/lines.npy"
-    )
-    assert list(read_lines(part.path)) == [line for line in read_lines(whole.path) if line.startswith("c |||")]
-    with pytest.raises(InputError, match=r"^output .*scores.npy: used twice"):
+    with pytest.raises(InputError, match=r"^output .*column: used twice"):
         rnnsmt.phrases.augment(columns, columns[0][0], phrase_table=table)
 
 
@@ -495,7 +515,8 @@ def test_missing_lexicon_entries_are_counted(tmp_path, capsys):
     corpus = write_corpus(tmp_path, [("a b", "x y", "0-0 1-1")])
     build(tmp_path, [corpus])
     (tmp_path / "e2f").write_text("a x 1.0\n")
-    arguments = ["--extract", str(tmp_path / "x.parquet"), "--lex-e2f", str(tmp_path / "e2f")]
+    arguments = ["--extract", str(tmp_path / "x.parquet"), "--pairs", str(tmp_path / "pairs")]
+    arguments += ["--lex-e2f", str(tmp_path / "e2f")]
     arguments += ["--lex-f2e", str(tmp_path / "f2e"), "--output", str(tmp_path / "o")]
     assert main(["phrases", "score", *arguments]) == 0
     # b given y, in the pairs 'b, y' and 'a b, x y'

@@ -10,23 +10,27 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from rnnsmt.base.array_file import write_arrays
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.base.kernels.table_lines import TARGET
 from rnnsmt.cli import main
-from rnnsmt.evaluation.comparison import pair_counts
 from rnnsmt.formats.phrase_table import PhraseEntry, read_phrase_lines, single_spaced
 from rnnsmt.phrases.augmentation import augment_table
 from rnnsmt.phrases.filtering import filter_tables, input_phrases, keep_lines
-from rnnsmt.phrases.pairs import PhrasePairs, import_pairs
+from rnnsmt.phrases.importing import import_tables
+from rnnsmt.phrases.pairs import PhrasePairs
 from rnnsmt.search.phrase_pairs import load_phrase_table, load_reordering_table
 
 from .phrases_twin import Line, parse_line, phrase_line
 
 
-def column(directory: Path, values: object, name: str = "scores.npy") -> str:
-    """Write the scores of a table's lines; return the path."""
-    np.save(directory / name, np.asarray(values))
+def column(directory: Path, values: object, name: str = "scores", begin: int = 0, array: str = "score") -> str:
+    """Write the scores of a table's lines, or of a part of them; return the path."""
+    scores = np.asarray(values)
+    with write_arrays(directory / name, {array: scores.dtype}) as out:
+        out.append(array, scores)
+        out.entries["begin"] = str(begin)
     return str(directory / name)
 
 
@@ -115,9 +119,7 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
 
     def keep(name: str) -> int:
         buffer, lines = np.empty(len(block), np.uint8), np.frombuffer(block, np.uint8)
-        _, kept, _, bad = keep_lines(
-            lines, phrases.table, name == "reordering", POW10, 0, buffer, np.empty(1, np.int64)
-        )
+        _, kept, _, bad = keep_lines(lines, phrases.table, name == "reordering", POW10, 0, buffer)
         return kept if bad < 0 else -1
 
     assert keep("reordering") == (-1 if parse_line(line, reordering=True) is None else 1)
@@ -126,7 +128,7 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
         assert keep("phrases") == -1
         for read in (
             lambda: augment_table(str(path), [[scores]], str(augmented)),
-            lambda: import_pairs(path, pairs),
+            lambda: import_tables(path, pairs),
             lambda: load_phrase_table(path, 1, None),
         ):
             with pytest.raises(InputError, match="line 1: "):
@@ -141,7 +143,7 @@ def test_all_readers_agree_on_a_line(tmp_path, line):
     augment_table(str(path), [[scores]], str(augmented))
     after = augmented.read_bytes().rstrip(b"\n")
     assert parse_line(after.decode()) == replace(entry, scores=[*entry.scores, 0.367879])
-    import_pairs(path, pairs)
+    import_tables(path, pairs)
     assert [*PhrasePairs(pairs).texts()] == [(entry.source.split(" "), entry.target.split(" "))]
 
 
@@ -159,9 +161,9 @@ def test_words_are_separated_by_runs_of_spaces_and_tabs(tmp_path):
     assert (tmp_path / "out" / "pt").read_bytes() == b"a b a ||| x y ||| 1  1 ||| 2-1\n"
     assert (tmp_path / "out" / "rt").read_bytes() == b"a b a ||| x y ||| 1 1\n"
     table = load_phrase_table(tmp_path / "pt", 2, ["a b a"])
-    assert (table.sources.strings(), table.targets.strings(), table.longest_source) == ([b"a b a"], [b"x y"], 3)
+    assert (table.sources.strings(), table.targets.strings(), table.table().longest_source) == ([b"a b a"], [b"x y"], 3)
     assert load_reordering_table(tmp_path / "rt", table, 2).log_scores.tolist() == [[0, 0]]
-    assert pair_counts(tmp_path / "pt", [("a b a", "x y")]) == {("a b a", "x y"): 0}
+    assert table.table().counts_of([("a b a", "x y")]) == {("a b a", "x y"): 0}
 
 
 def test_moses_line(tmp_path):
@@ -238,13 +240,11 @@ def test_filter_keeps_what_occurs(tmp_path, sources, texts):
     for n, text in enumerate(texts):
         (tmp_path / f"in{n}").write_text(text + "\n")
     inputs = ["--input", *(str(tmp_path / f"in{n}") for n in range(len(texts)))]
-    outputs = ["--output-dir", str(tmp_path / "out"), "--output-lines", str(tmp_path / "lines.npy")]
-    assert main(["phrases", "filter", *inputs, *options, *outputs]) == 0
+    assert main(["phrases", "filter", *inputs, *options, "--output-dir", str(tmp_path / "out")]) == 0
     kept = [any(f" {source} " in f" {text} " for text in texts) for source in sources]
     for name, whole in (("pt.gz", lines), ("rt.gz", reordering)):
         expected = [line for line, keep in zip(whole, kept, strict=True) if keep]
         assert gzip.decompress((tmp_path / "out" / name).read_bytes()).decode().splitlines() == expected
-    assert np.load(tmp_path / "lines.npy").tolist() == [*np.flatnonzero(kept), len(kept)]
 
 
 def run_bad_filter(directory: Path, capsys, options: list[str], message: str, text: str = "a b\n") -> None:
@@ -278,8 +278,6 @@ def test_filter_refuses_bad_files(tmp_path, capsys):
     run_bad_filter(tmp_path, capsys, [*good, "--output-dir", str(tmp_path)], "is the directory of pt.gz")
     run_bad_filter(tmp_path, capsys, [*good[:2], "--reordering-table", str(tmp_path / "none")], "no such file")
     run_bad_filter(tmp_path, capsys, [*good[:3], good[1]], "the same name")
-    lines = ["--output-lines", str(tmp_path / "out" / "pt.gz")]
-    run_bad_filter(tmp_path, capsys, [*good, *lines], "pt.gz: is also a filtered table")
     run_bad_filter(tmp_path, capsys, tables(tmp_path, [GOOD], []), "rt.gz: the table is empty")
     options = tables(tmp_path, [GOOD] * 5000, [GOOD_REORDERING] * 5000)
     cut = (tmp_path / "rt.gz").read_bytes()[:-20]

@@ -140,10 +140,10 @@ def test_features_of_another_package(resolved):
     assert model.untuned_inis("cslm_topic_rnn_surplus") == [
         "results/augmented/cslm_rnn_surplus_topic/network1/moses.ini"
     ]
-    assert model.filtered_tables("topic_surplus", "dev")[0] == (
-        "results/augmented/surplus/network1/filtered/dev/phrase-table.gz"
+    assert model.table_files("topic_surplus", "dev")[0] == (
+        "results/augmented/surplus/network1/selected/dev/phrase-table.binary.safetensors"
     )
-    assert model.score_pattern("surplus", 3) == "results/columns/surplus/network1/1-of-1.npy"
+    assert model.score_pattern("surplus", 3) == "results/columns/surplus/network1/1-of-1.safetensors"
     assert model.networks_in_search("cslm_topic_rnn_surplus") == [
         "results/cslm/network1/model.safetensors",
         "results/nnjm/network1/model.safetensors",

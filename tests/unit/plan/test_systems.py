@@ -3,12 +3,11 @@
 import pytest
 
 from rnnsmt.config.features import label, share_networks
-from rnnsmt.config.sections import Engines, SystemEntry
+from rnnsmt.config.sections import Engines, Phrases, SystemEntry
+from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE, TABLE_BINARY
 from rnnsmt.plan.systems import Systems, column_options, network_file, settings_options
 
 from .conftest import changed
-
-REORDERING = "reordering-table.wbe-msd-bidirectional-fe.gz"
 
 
 @pytest.fixture
@@ -43,8 +42,8 @@ def test_features_are_in_the_order_of_directories(resolved):
 
 def test_scores_of_columns(resolved):
     systems = Systems(resolved)
-    assert systems.score_pattern("rnn", 2) == "results/columns/rnn/network2/{scatteritem}.npy"
-    assert systems.score_pattern("wp", 2) == "results/columns/wp/network1/1-of-1.npy"
+    assert systems.score_pattern("rnn", 2) == "results/columns/rnn/network2/{scatteritem}.safetensors"
+    assert systems.score_pattern("wp", 2) == "results/columns/wp/network1/1-of-1.safetensors"
     assert systems.column_models("rnn", 2) == ["results/rnn/network2/model.safetensors"]
     assert systems.column_models("wp", 2) == []
     assert column_options([2, 1], ["a", "b c", "d"]) == "--column a 'b c' --column d"
@@ -64,16 +63,29 @@ def test_runs_cycle_through_the_trainings(trained_twice):
     assert systems.rnn_models("cslm") == []
 
 
-def test_filtered_tables(trained_twice):
-    """Filtered tables are listed for every training run, or once if all share one table."""
+def test_selected_tables(trained_twice):
+    """Tables are listed for every training run, or once if all share one; Moses reads them as text."""
     systems = Systems(trained_twice)
-    tables = systems.filtered_tables("rnn_wp", "dev")
-    directories = [f"results/augmented/rnn_wp/network{n}/filtered/dev" for n in (1, 2)]
-    assert tables == [f"{directory}/{table}" for directory in directories for table in ("phrase-table.gz", REORDERING)]
+    tables = systems.table_files("rnn_wp", "dev")
+    directories = [f"results/augmented/rnn_wp/network{n}/selected/dev" for n in (1, 2)]
+    assert tables == [f"{directory}/{TABLE_BINARY}" for directory in directories]
     assert systems.table_directories("rnn_wp", tables) == [*directories, *directories]
-    tables = systems.filtered_tables("cslm", "all")
-    assert tables == ["results/model/filtered/all/phrase-table.gz", f"results/model/filtered/all/{REORDERING}"]
-    assert systems.table_directories("cslm", tables) == ["results/model/filtered/all"]
+    tables = systems.table_files("cslm", "all")
+    assert tables == [f"results/model/selected/all/{TABLE_BINARY}"]
+    assert systems.table_directories("cslm", tables) == ["results/model/selected/all"]
+    moses = Systems(changed(trained_twice, engine=Engines(tuning="moses")))
+    text = [f"{directory}/{name}" for directory in directories for name in (PHRASE_TABLE, REORDERING_TABLE)]
+    assert moses.table_files("rnn_wp", "dev") == text
+    assert moses.table_directories("rnn_wp", text) == [*directories, *directories]
+    assert moses.table_files("baseline", "all") == [f"results/model/selected/all/{TABLE_BINARY}"]
+
+
+def test_exported_tables(trained_twice):
+    tables = [f"results/augmented/rnn/network{n}/phrase-table.gz" for n in (1, 2)]
+    assert set(tables) < set(Systems(trained_twice).model_files("rnn"))
+    few = Systems(changed(trained_twice, phrases=Phrases(export="baseline")))
+    assert not set(tables) & set(few.model_files("rnn"))
+    assert "results/model/phrase-table.gz" in few.model_files("baseline")
 
 
 def test_files_of_every_training(trained_twice):
@@ -87,11 +99,11 @@ def test_files_of_every_training(trained_twice):
 def test_options_of_an_ini(resolved):
     systems = Systems(resolved)
     assert systems.ini_options(["cslm", "wp"], 2) == (
-        f"--phrase-table ../augmented/wp/network1/phrase-table.gz --reordering-table {REORDERING} --num-features 5 "
-        "--further-weights 0.0 --network cslm=../cslm/network2/model.safetensors --unknown cslm=class"
+        f"--phrase-table ../augmented/wp/network1/phrase-table.gz --reordering-table {REORDERING_TABLE} "
+        "--num-features 5 --further-weights 0.0 --network cslm=../cslm/network2/model.safetensors --unknown cslm=class"
     )
     assert systems.ini_options(["cslm"], 1).startswith(
-        f"--phrase-table phrase-table.gz --reordering-table {REORDERING} --num-features 4 --network cslm="
+        f"--phrase-table phrase-table.gz --reordering-table {REORDERING_TABLE} --num-features 4 --network cslm="
     )
 
 

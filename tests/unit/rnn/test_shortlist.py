@@ -8,7 +8,7 @@ import pytest
 from rnnsmt.cli import main
 from rnnsmt.search.phrase_pairs import load_phrase_table
 
-from ..phrase_store import STORE, TABLE, VOCABULARIES, compute_column, make_pairs
+from ..phrase_store import STORE, TABLE, VOCABULARIES, compute_column, make_pairs, scores_of
 
 PAIRS = [("a b", "x y", 0), ("a b", "x rare", 1), ("b", "rare rarer rare <unk>", 4), ("b", "y", 0), ("c", "rarer", 1)]
 """Source, target, and how many target words are neither x nor y."""
@@ -29,8 +29,8 @@ def shortlist_of(directory: Path, vocab_size: int) -> None:
 
 
 def test_counts_by_hand(directory, capsys):
-    assert compute_column("wp", directory, directory / "wp.npy") == 0
-    counts = np.load(directory / "wp.npy")
+    assert compute_column("wp", directory, directory / "wp") == 0
+    counts = scores_of(directory / "wp")
     assert counts.tolist() == COUNTS
     assert counts.dtype == np.float32
     assert "pairs 5, mean score 1.2" in capsys.readouterr().err
@@ -39,16 +39,16 @@ def test_counts_by_hand(directory, capsys):
 def test_the_same_column_from_shards(directory):
     parts = []
     for number in (1, 2, 3):
-        assert compute_column("wp", directory, directory / f"{number}.npy", "--shard", f"{number}/3") == 0
-        parts.append(np.load(directory / f"{number}.npy"))
+        assert compute_column("wp", directory, directory / f"{number}", "--shard", f"{number}/3") == 0
+        parts.append(scores_of(directory / f"{number}"))
     assert [len(part) for part in parts] == [1, 2, 2]
     assert np.concatenate(parts).tolist() == COUNTS
 
 
 def test_the_search_reads_the_numbers(directory):
     """The search reads e^n from the table as score n, although it is greater than 1."""
-    assert compute_column("wp", directory, directory / "wp.npy") == 0
-    files = ["--phrase-table", directory / TABLE, "--column", directory / "wp.npy", "--output", directory / "augmented"]
+    assert compute_column("wp", directory, directory / "wp") == 0
+    files = ["--phrase-table", directory / TABLE, "--column", directory / "wp", "--output", directory / "augmented"]
     assert main(["phrases", "augment", *map(str, files)]) == 0
     table = load_phrase_table(directory / "augmented", 5, None)
     np.testing.assert_allclose(table.log_scores[:, 4], COUNTS, atol=1e-5)
@@ -57,17 +57,17 @@ def test_the_search_reads_the_numbers(directory):
 
 def test_a_shortlist_that_has_every_word_is_pointed_out(directory, capsys):
     shortlist_of(directory, 99)
-    assert compute_column("wp", directory, directory / "wp.npy") == 0
-    assert not np.load(directory / "wp.npy").any()
+    assert compute_column("wp", directory, directory / "wp") == 0
+    assert not scores_of(directory / "wp").any()
     assert "all scores of WP are 0" in capsys.readouterr().err
 
 
 def test_files_that_are_missing(directory, capsys):
-    pairs = ["--pairs", f"{directory}/{STORE}", "--output", f"{directory}/wp.npy"]
+    pairs = ["--pairs", f"{directory}/{STORE}", "--output", f"{directory}/wp"]
     assert main(["phrases", "column", "--name", "wp", *pairs]) == 2
     assert "--vocabularies" in capsys.readouterr().err
     for name in (f"{VOCABULARIES}/vocab.target.txt", STORE):
         (directory / name).unlink()
-        assert compute_column("wp", directory, directory / "wp.npy") == 2
+        assert compute_column("wp", directory, directory / "wp") == 2
         assert f"{name}: no such file" in capsys.readouterr().err
-    assert not (directory / "wp.npy").exists()
+    assert not (directory / "wp").exists()

@@ -41,7 +41,7 @@ from rnnsmt.rnn.training import RnnTask, pair_tensors  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 from ..overriding import overridden  # noqa: E402
-from ..phrase_store import compute_column, make_pairs, open_pairs, options_of  # noqa: E402
+from ..phrase_store import compute_column, make_pairs, open_pairs, options_of, scores_of  # noqa: E402
 
 torch.set_num_threads(1)
 CPU = DeviceSetup(torch.device("cpu"))
@@ -204,10 +204,10 @@ def test_something_is_left_to_train_on(pairs, monkeypatch):
 def test_scores_follow_the_equations(directory, pairs, tmp_path):
     trainer = Training(RnnTask(pairs, TINY, 1, CPU))
     trainer.fit(tmp_path / "checkpoint", 1e9, Stop(None))
-    model, out = tmp_path / "m.safetensors", tmp_path / "scores.npy"
+    model, out = tmp_path / "m.safetensors", tmp_path / "scores"
     trainer.save(model, tmp_path / "h.json")
     assert compute_column("rnn", directory, out, "--model", str(model)) == 0
-    assert np.load(out)[:20] == pytest.approx(
+    assert scores_of(out)[:20] == pytest.approx(
         [log_p(load_model(model)[0], pairs, i).item() for i in range(20)], abs=1e-4
     )
 

@@ -1,4 +1,4 @@
-"""``model.binary``: same translations as from text files, shared memory pages, and refusal of outdated files."""
+"""Binary forms of models: same translations as from text files, shared memory pages, and refusal of outdated files."""
 
 import json
 import os
@@ -11,14 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rnnsmt.base.array_file import ArrayFile
 from rnnsmt.cli import main
 from rnnsmt.formats.ini import MosesIni
-from rnnsmt.search import binary
+from rnnsmt.lm import automaton_file
+from rnnsmt.phrases.pairs import PhraseIds
+from rnnsmt.phrases.table import FORMAT, index_of
+from rnnsmt.search import model as search_model
 from rnnsmt.search.decoder import decode
-from rnnsmt.search.model import load_model, model_texts, read_tables
+from rnnsmt.search.model import load_model
 from rnnsmt.search.options import SearchOptions
 
 from .twin import SOURCE, tiny_model
+
+TABLE, LM = "phrase-table.binary.safetensors", "lm.binary.safetensors"
 
 LINES = ["a b c", "", "b x a d", "c c a b", "d e"]
 
@@ -34,8 +40,9 @@ def directory(tmp_path: Path) -> Path:
 
 
 def binarize(directory: Path, *more: str) -> Path:
+    """Convert the model; return the binary form of its tables."""
     assert main(["search", "binarize", "--ini", str(directory / "model/moses.ini"), *more]) == 0
-    return directory / "model" / binary.NAME
+    return directory / "model" / TABLE
 
 
 def outputs(directory: Path, *more: str) -> list[bytes]:
@@ -74,9 +81,9 @@ def test_translations_are_those_of_the_text_files(tmp_path: Path, reordering: st
         tiny_model(model, seed, reordering_type=reordering, two_lms=two_lms)
         ini = MosesIni.read(model / "moses.ini")
         text = load_model(ini)
-        binary.make_binary(model / binary.NAME, model_texts(ini, None), read_tables)
+        paths, _ = search_model.binarize(ini, None, None)
         mapped = load_model(ini)
-        assert is_mapped(model / binary.NAME)
+        assert len(paths) == 2 + two_lms and all(map(is_mapped, paths))
         sentences = [" ".join(words) for words in ([*SOURCE], ["a"], ["b", "a", "c", "a"], ["e", "a"], [])]
         weights = text.weights(ini)
         for options in (SearchOptions(), SearchOptions(nbest=30, threads=2)):
@@ -95,13 +102,25 @@ def test_outputs_of_the_command_are_the_same_bytes(directory: Path, capsys: pyte
     capsys.readouterr()
     path = binarize(directory)
     said = capsys.readouterr().err
-    assert f"{path}: written from phrase-table, reordering, lm.arpa" in said
-    assert f"bytes {path.stat().st_size:,}" in said
+    lm = path.with_name(LM)
+    assert f"{path}: written" in said and f"{lm}: written" in said
+    assert f"bytes {path.stat().st_size + lm.stat().st_size:,}" in said
     assert outputs(directory) == before
     assert "warning" not in capsys.readouterr().err
-    first = path.read_bytes()
+    first = path.read_bytes(), lm.read_bytes()
     binarize(directory)
-    assert path.read_bytes() == first
+    assert (path.read_bytes(), lm.read_bytes()) == first
+    assert main(["lm", "binarize", "--lm", str(directory / "model/lm.arpa"), "--output", str(lm)]) == 0
+    assert lm.read_bytes() == first[1]
+
+
+def test_the_binary_forms_alone_suffice(directory: Path) -> None:
+    """A job on another machine may have them without the text files."""
+    before = outputs(directory)
+    binarize(directory)
+    for name in ("phrase-table", "reordering", "lm.arpa"):
+        (directory / "model" / name).unlink()
+    assert outputs(directory) == before
 
 
 def test_tuning_gives_the_same_weights(directory: Path) -> None:
@@ -127,7 +146,7 @@ def test_a_model_without_a_reordering_table(directory: Path) -> None:
     before = outputs(directory)
     path = binarize(directory)
     assert outputs(directory) == before
-    assert len(json.loads(path.read_bytes().split(b"\n")[1].split(b"\0")[0])["texts"]) == 2
+    assert len(json.loads(ArrayFile(path, "").entries["texts"])) == 1
 
 
 def test_directories(directory: Path) -> None:
@@ -142,10 +161,10 @@ def test_directories(directory: Path) -> None:
     assert outputs(directory, "--model-dir", str(tables)) == replaced
     path = binarize(directory, "--model-dir", str(tables))
     assert path == beside
-    assert (tables / binary.NAME).is_file()
+    assert (tables / TABLE).is_file()
     assert outputs(directory, "--model-dir", str(tables)) == replaced
     binarize(directory, "--output-dir", str(directory / "elsewhere"))
-    assert (directory / "elsewhere" / binary.NAME).read_bytes() == beside.read_bytes()
+    assert (directory / "elsewhere" / TABLE).read_bytes() == beside.read_bytes()
 
 
 def test_moved_and_touched_text_files_still_fit(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,6 +191,7 @@ def test_a_changed_text_file_is_read(
     if seconds:
         os.utime(file, (1_700_000_000, 1_700_000_000))
     path = binarize(directory)
+    path = path.with_name(LM) if name == "lm.arpa" else path
     stat, text = file.stat(), file.read_text()
     changed = re.sub(r"0\.(\d)(\d)", lambda found: f"0.{9 - int(found[1])}{found[2]}", text)
     assert len(changed) == len(text) and changed != text
@@ -201,23 +221,23 @@ def test_other_files_than_the_ini_names(directory: Path, capsys: pytest.CaptureF
     ini.write_text(re.sub(r"(?m)^LexicalReordering.*\n", "", ini.read_text()))
     capsys.readouterr()
     found = outputs(directory)
-    assert "model.binary: was created from other files than those of this moses.ini; using the text files" in (
+    assert f"{TABLE}: was created from other files than those of this moses.ini; using the text files" in (
         capsys.readouterr().err
     )
-    (directory / "model" / binary.NAME).unlink()
+    (directory / "model" / TABLE).unlink()
     assert outputs(directory) == found
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda data: b"", "is not a binary model"),
-        (lambda data: b"phrase ||| table\n", "is not a binary model"),
-        (lambda data: data[:300], r"is not complete: 300 of [\d,]+ bytes"),
-        (lambda data: data[:-1], r"is not complete: [\d,]+ of [\d,]+ bytes"),
+        (lambda data: b"", "is empty"),
+        (lambda data: b"phrase ||| table\n", "not a complete file of arrays"),
+        (lambda data: data[:300], "not a complete file of arrays"),
+        (lambda data: data[:-1], "not a complete file of arrays"),
         (
-            lambda data: b"rnnsmt binary model 5 1200 d1ce\n" + data,
-            "has the format 5, but this version of rnnsmt reads 6",
+            lambda data: data.replace(b"-table-1", b"-table-0"),
+            r"not a phrase table of this version \(rnnsmt-phrase-table",
         ),
     ],
 )
@@ -227,9 +247,9 @@ def test_incomplete_files_and_other_versions(
     path = binarize(directory)
     path.write_bytes(change(path.read_bytes()))
     found = refused(directory, capsys)
-    assert re.search(rf"{re.escape(str(path))}: {sentence}.*; run `rnnsmt search binarize` again, or remove", found), (
-        found
-    )
+    assert re.search(
+        rf"{re.escape(str(path))}: {sentence}.*; create it again with `rnnsmt search binarize`, or remove", found
+    ), found
 
 
 def test_wrong_text_files_leave_nothing(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -268,23 +288,27 @@ def test_processes_share_its_pages(directory: Path) -> None:
         assert texts[0] == texts[1] != ""
         for process in processes:
             maps = re.split(r"(?m)^(?=[0-9a-f]+-[0-9a-f]+ )", Path(f"/proc/{process.pid}/smaps").read_text())
-            (own,) = (one for one in maps if str(path) in one.partition("\n")[0])
-            assert re.search(r"Private_Dirty: +0 kB", own), own
-            assert re.search(r"(Shared_Clean|Shared_Dirty): +[1-9]\d* kB", own), own
+            for file in (path, path.with_name(LM)):
+                (own,) = (one for one in maps if str(file) in one.partition("\n")[0])
+                assert re.search(r"Private_Dirty: +0 kB", own), own
+                assert re.search(r"(Shared_Clean|Shared_Dirty): +[1-9]\d* kB", own), own
     finally:
         for process in processes:
             process.communicate("\n")
 
 
 def test_the_format_is_what_its_number_says(directory: Path) -> None:
-    """FORMAT must be increased if the hashes or slots of a binary file change."""
+    """The formats must be changed if the hashes or slots of a binary file change."""
     (directory / "model/lm.arpa").write_text(
         "\\data\\\nngram 1=5\nngram 2=3\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\t-.3\n-1\t</s>\n-2\tu\t-.1\n-3\tv\t-.2\n"
         "\n\\2-grams:\n-1\t<s> u\n-1\tu v\n-1\tv </s>\n\n\\end\\\n"
     )
-    path = binarize(directory)
+    path = binarize(directory).with_name(LM)
     lm = load_model(MosesIni.read(directory / "model/moses.ini")).lms[0]
     assert is_mapped(path)
     places = {int(row["key"]): slot for slot, row in enumerate(lm.arrays.rows) if row["key"] >= 0}
     slots = [name for name in lm.words.table.slots.tolist() if name]
-    assert (binary.FORMAT, places, slots) == (6, {4 << 32 | 4: 4, 2 << 32 | 3: 5, 5 << 32 | 2: 6}, [3, 5, 4, 1, 2])
+    expected = {4 << 32 | 4: 4, 2 << 32 | 3: 5, 5 << 32 | 2: 6}, [3, 5, 4, 1, 2]
+    assert (automaton_file.FORMAT[-1], (places, slots)) == ("1", expected)
+    phrases = PhraseIds(np.array([0, 1, 0, 2], np.int32), np.array([0, 1, 3, 4]))
+    assert (FORMAT[-1], index_of(phrases).tolist()) == ("1", [0] * 8 + [2, 0, 0, 0, 0, 1, 3, 0])

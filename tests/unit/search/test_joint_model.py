@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from rnnsmt.formats.ini import Feature, MosesIni
-from rnnsmt.search import binary, neural
+from rnnsmt.search import neural
 from rnnsmt.search.decoder import decode, features_of_derivations, translations
 from rnnsmt.search.features import CslmFeature, NnjmFeature
-from rnnsmt.search.model import SearchModel, load_model, model_texts, read_tables
+from rnnsmt.search.model import SearchModel, binarize, load_model
 from rnnsmt.search.nbest import Translation
 from rnnsmt.search.neural import JointFeature, NeuralLM
 from rnnsmt.search.options import SearchOptions
@@ -271,14 +271,14 @@ def test_a_binary_model_gives_the_same(tmp_path, capsys, two_lms):
     sentences, options = _sentences(7, 10, 7), SearchOptions(nbest=10)
     weights = loaded.model().weights(loaded.ini)
     expected = _figures(decode(loaded.model(), sentences, weights, options))
-    path, plain = tmp_path / binary.NAME, MosesIni.read(tmp_path / "moses.ini")
+    plain = MosesIni.read(tmp_path / "moses.ini")
     # a file built without alignments is not used; one with alignments also serves models without a joint model
-    binary.make_binary(path, model_texts(plain, None), read_tables)
+    path = binarize(plain, None, None)[0][0]
     size = path.stat().st_size
     capsys.readouterr()
     assert _figures(decode(loaded.model(), sentences, weights, options)) == expected
     assert f"warning: {path}: has no word alignment of the phrase pairs" in capsys.readouterr().err
-    binary.make_binary(path, model_texts(loaded.ini, None), read_tables)
+    binarize(loaded.ini, None, None)
     assert path.stat().st_size > size
     model = loaded.model()
     assert str(path) in Path("/proc/self/maps").read_text()

@@ -277,12 +277,17 @@ class Interner:
 
     def add(self, strings: list[bytes]) -> np.ndarray:
         """Intern strings; return their ids, ``int64`` [n]."""
-        data = b"".join(strings)
-        self.reserve(len(strings), len(data))
         offsets = np.zeros(len(strings) + 1, np.int64)
         np.cumsum([len(s) for s in strings], out=offsets[1:])
-        out = np.zeros(len(strings), np.int64)
-        _add_all(self.table, np.frombuffer(data, np.uint8), offsets, out)
+        return self.add_all(np.frombuffer(b"".join(strings), np.uint8), offsets)
+
+    def add_all(self, data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Intern the strings of ``data`` (``uint8``) with these offsets (``int64`` [n + 1]); return their ids."""
+        self.reserve(len(offsets) - 1, len(data))
+        out = np.zeros(len(offsets) - 1, np.int64)
+        data = data.view()
+        data.flags.writeable = False  # as that of bytes: the kernel is compiled for one type
+        _add_all(self.table, data, offsets, out)
         return out
 
     def number(self, text: bytes) -> tuple[np.ndarray, np.ndarray]:
@@ -310,13 +315,6 @@ class Interner:
         data = self.table.arena[bounds[0] : bounds[-1]].tobytes()
         return [data[a:b] for a, b in pairwise((bounds - bounds[0]).tolist())]
 
-    def bytes_of(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the strings with these ids, concatenated (``uint8``), and the offset of each (``int64`` [ids + 1])."""
-        begins, ends = self.table.offsets[ids], self.table.offsets[ids + 1]
-        offsets = np.concatenate([[0], np.cumsum(ends - begins)])
-        places = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], ends - begins)
-        return self.table.arena[places], offsets
-
     def compacted(self) -> InternTable:
         """Return a copy of the arrays without spare capacity, for a file."""
         count, used = len(self), self.arena_used
@@ -335,6 +333,10 @@ class Interner:
 
     def ids_of(self, other: "Interner") -> np.ndarray:
         """Return the id in this table of every string of ``other``, or -1, ``int64`` [len(other)]."""
-        out = np.zeros(len(other), np.int64)
-        _map(self.table, other.table.arena, other.table.offsets, len(other), out)
+        return self.find_all(other.table.arena, other.table.offsets[: len(other) + 1])
+
+    def find_all(self, data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Return the ids of the strings of ``data`` (``uint8``) with these offsets, or -1, ``int64`` [n]."""
+        out = np.zeros(len(offsets) - 1, np.int64)
+        _map(self.table, data, offsets, len(out), out)
         return out

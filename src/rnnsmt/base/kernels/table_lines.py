@@ -179,14 +179,14 @@ def read_links(buffer: Any, bounds: Any, fields: Any, links: Any) -> Any:
 
 
 @kernel(**INNER)
-def check_phrase_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, scores: Any) -> Any:
+def check_phrase_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, scores: Any, counts: Any) -> Any:
     """Check the numbers and links of a phrase-table line.
 
     Args:
         buffer: uint8, text.
         bounds, fields: results of ``split_line``.
         pow10: ``rnnsmt.base.kernels.strings.POW10``.
-        scores: float64 [n], written: the first n scores; n may be 0.
+        scores, counts: float64 [n], written: the first n scores, and the first n counts if there are any; n may be 0.
 
     Returns:
         Number of scores; MALFORMED if there is none, if a score or count is not a non-negative number, or if a link is
@@ -197,7 +197,7 @@ def check_phrase_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, scores:
         return MALFORMED
     if fields > LINKS and not _links_fit(buffer, bounds):
         return MALFORMED
-    if fields > COUNTS and numbers(buffer, bounds[COUNTS, 0], bounds[COUNTS, 1], pow10, scores[:0]) < 0:
+    if fields > COUNTS and numbers(buffer, bounds[COUNTS, 0], bounds[COUNTS, 1], pow10, counts) < 0:
         return MALFORMED
     return count
 
@@ -234,7 +234,7 @@ def split_phrase_lines(block: Any, pow10: Any, expected: Any, bounds: Any) -> An
         fields = split_line(block, begin, end, bounds[line])
         count = MALFORMED
         if fields != MALFORMED:
-            count = check_phrase_line(block, bounds[line], fields, pow10, nothing)
+            count = check_phrase_line(block, bounds[line], fields, pow10, nothing, nothing)
         if expected == 0 and count > 0:
             expected = count
         if count != expected or count == MALFORMED:

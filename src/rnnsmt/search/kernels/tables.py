@@ -7,20 +7,15 @@ from rnnsmt.base.kernels.key_table import find_slot
 from rnnsmt.base.kernels.strings import find, hash_bytes, intern
 from rnnsmt.base.kernels.table_lines import (
     FIELDS,
-    LINKS,
     MALFORMED,
     check_phrase_line,
     check_reordering_line,
-    read_links,
     split_line,
 )
-from rnnsmt.nnjm.examples import affiliate
+from rnnsmt.phrases.importing import affiliate_line
 
 OK, COLUMNS, REFUSED = 0, 1, 2
 """Return codes: all lines parsed; a line with another number of scores; a malformed line."""
-
-LAST_PLACE = 127
-"""Largest affiliation, for ``int8``; source phrases of more words are never looked up."""
 
 _SPACE = 32
 
@@ -58,25 +53,10 @@ def add_ngram_keys(slots, buffer, word_begin, word_end, bounds, longest):
     return True
 
 
-@kernel(**INNER)
-def _affiliate_words(buffer, bounds, fields, begin, out):
-    """Write the affiliations of the target words of a checked line to ``out`` from ``begin`` on; return their end."""
-    size = (bounds[LINKS, 1] - bounds[LINKS, 0] + 1) // 4 if fields > LINKS else 0
-    links = np.empty((2, size), np.int32)
-    count, sources, targets = read_links(buffer, bounds, fields, links)
-    end = begin + targets
-    if count == 0:
-        for word in range(targets):
-            out[begin + word] = min(word, sources - 1, LAST_PLACE)
-        return end
-    for link in range(count):
-        links[0, link] = min(links[0, link], LAST_PLACE)
-    affiliate(np.array([0, count]), links[0], links[1], np.array([begin, end]), out)
-    return end
-
-
 @kernel()
-def phrase_lines(buffer, keys, sources, targets, pow10, out_source, out_target, out_scores, affiliated, filled):
+def phrase_lines(
+    buffer, keys, sources, targets, pow10, out_source, out_target, out_scores, out_counts, affiliated, filled
+):
     """Parse the lines of a phrase table in a block.
 
     Args:
@@ -86,6 +66,7 @@ def phrase_lines(buffer, keys, sources, targets, pow10, out_source, out_target, 
         pow10: ``float64``, powers of ten for the parser of numbers.
         out_source, out_target: ``int32`` [at least ``filled`` + lines], ids of the phrases.
         out_scores: ``float64`` [the same, columns], scores as in the file.
+        out_counts: ``float32`` [the same], how often a pair was extracted; 0 if the line has no counts.
         affiliated: None, or (``int64`` [the same + 1], ``int8`` [with room for all target words]): where the target
             words of each row begin, the end of the last row included, and their affiliations.
         filled: number of rows in use.
@@ -94,7 +75,7 @@ def phrase_lines(buffer, keys, sources, targets, pow10, out_source, out_target, 
         (number of rows in use, number of lines before a wrong one, code).
     """
     end = buffer.shape[0]
-    bounds = np.empty((FIELDS, 2), np.int64)
+    bounds, counts = np.empty((FIELDS, 2), np.int64), np.empty(3)
     position = 0
     lines = 0
     while position < end:
@@ -105,16 +86,18 @@ def phrase_lines(buffer, keys, sources, targets, pow10, out_source, out_target, 
         if fields == MALFORMED:
             return filled, lines, REFUSED
         if keys.shape[0] == 1 or _has_key(keys, hash_bytes(buffer, bounds[0, 0], bounds[0, 1])):
-            columns = check_phrase_line(buffer, bounds, fields, pow10, out_scores[filled])
+            counts[2] = 0.0
+            columns = check_phrase_line(buffer, bounds, fields, pow10, out_scores[filled], counts)
             if columns == MALFORMED:
                 return filled, lines, REFUSED
             if columns != out_scores.shape[1]:
                 return filled, lines, COLUMNS
+            out_counts[filled] = counts[2]
             out_source[filled] = intern(sources, buffer, bounds[0, 0], bounds[0, 1])
             out_target[filled] = intern(targets, buffer, bounds[1, 0], bounds[1, 1])
             if affiliated is not None:
                 begins, places = affiliated
-                begins[filled + 1] = _affiliate_words(buffer, bounds, fields, begins[filled], places)
+                begins[filled + 1] = affiliate_line(buffer, bounds, fields, begins[filled], places)
             filled += 1
         position = stop + 1
         lines += 1
@@ -197,24 +180,3 @@ def split_words(arena, offsets, count, words, flat, bounds):
             position = stop
         bounds[phrase + 1] = filled
     return filled
-
-
-@kernel()
-def find_spans(table, buffer, word_begin, word_end, bounds, out):
-    """Look up all spans of sentences in the table of source phrases.
-
-    Args:
-        table: intern table of source phrases.
-        buffer: ``uint8``, the sentences one after the other, with single spaces between words.
-        word_begin, word_end: ``int64`` [words], first byte and end of each word.
-        bounds: ``int64`` [sentences + 1]; the words of sentence s are bounds[s]..bounds[s + 1] - 1.
-        out: ``int32`` [words, longest], filled with source phrase ids by first word and length - 1; -1 for none.
-    """
-    for sentence in range(bounds.shape[0] - 1):
-        for i in range(bounds[sentence], bounds[sentence + 1]):
-            for length in range(out.shape[1]):
-                j = i + length
-                out[i, length] = -1
-                if j < bounds[sentence + 1]:
-                    key = hash_bytes(buffer, word_begin[i], word_end[j])
-                    out[i, length] = find(table, buffer, word_begin[i], word_end[j], key)

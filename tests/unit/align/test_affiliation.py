@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rnnsmt.nnjm.examples import NO_LINK, affiliations
+from rnnsmt.align.affiliation import NO_LINK, affiliations
 
 
 def by_definition(links: set[tuple[int, int]], words: int) -> list[int]:

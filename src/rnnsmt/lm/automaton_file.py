@@ -1,0 +1,75 @@
+"""The automaton of an n-gram LM as one file of arrays (``rnnsmt.base.array_file``), which is mapped into memory.
+
+The arrays are those of ``LmArrays``, structured ones as 64-bit integers, and of the vocabulary; the entries ``order``,
+``start``, ``unk`` and ``end`` are the attributes of ``Automaton``, and ``texts`` describes the ARPA file. All processes
+on a machine share the pages of the file.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.base.array_file import ArrayFile, write_arrays
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.kernels.strings import Interner, InternTable
+from rnnsmt.base.paths import StrPath
+from rnnsmt.formats.binary_forms import describe_texts
+from rnnsmt.lm.automaton import ROW, STATE, UNIGRAM, Automaton, LmArrays, load_automaton
+
+FORMAT = "rnnsmt-ngram-model-1"
+"""Version of the format, to be changed with the arrays, their meaning or a hash function."""
+
+_STRUCTURED = {"rows": ROW, "states": STATE, "unigrams": UNIGRAM}
+
+_ENTRIES = ("order", "start", "unk", "end")
+
+
+def write_automaton(lm: Automaton, path: StrPath, texts: str = "") -> None:
+    """Write an automaton, atomically.
+
+    Args:
+        texts: description of the ARPA file.
+    """
+    arrays: dict[str, NDArray[Any]] = {
+        name: array.view(np.int64) if name in _STRUCTURED else array for name, array in lm.arrays._asdict().items()
+    }
+    words = lm.words.compacted()._asdict()
+    del words["size"]
+    arrays |= {f"word {name}": array for name, array in words.items()}
+    with write_arrays(path, {name: array.dtype for name, array in arrays.items()}) as out:
+        for name, array in arrays.items():
+            out.append(name, array)
+        out.entries |= {name: str(getattr(lm, name)) for name in _ENTRIES} | {"format": FORMAT, "texts": texts}
+
+
+def open_automaton(path: StrPath, remedy: str) -> tuple[Automaton, str, Callable[[], None]]:
+    """Map a file that ``write_automaton`` has written; its content is trusted.
+
+    Args:
+        remedy: advice at the end of error messages.
+
+    Returns:
+        The automaton, ``texts``, and a function that unmaps the pages that were read so far.
+
+    Raises:
+        InputError: the file is not complete, or one of another version.
+    """
+    arrays = ArrayFile(path, remedy, writeable=True)
+    if arrays.entries.get("format") != FORMAT:
+        raise InputError(f"{path}: not an n-gram model of this version ({FORMAT}); {remedy}")
+    values = {name: arrays[name].view(_STRUCTURED.get(name, arrays[name].dtype)) for name in LmArrays._fields}
+    words = {name: arrays[f"word {name}"] for name in InternTable._fields if name != "size"}
+    table = InternTable(**words, size=np.array([len(words["hashes"])], np.int64))
+    entries = {name: int(arrays.entries[name]) for name in _ENTRIES}
+    return Automaton(LmArrays(**values), Interner.of(table), **entries), arrays.entries["texts"], arrays.release
+
+
+def binarize_lm(arpa: Path, output: Path) -> Automaton:
+    """Write the automaton of an ARPA file as ``output``, atomically; return it."""
+    described = describe_texts([arpa])
+    lm = load_automaton(arpa)
+    write_automaton(lm, output, described)
+    return lm

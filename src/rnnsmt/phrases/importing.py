@@ -1,0 +1,305 @@
+"""Import of tables in Moses format: phrase pairs, scores and reordering scores as files of a store.
+
+The pairs are in the order of the lines. The links of a line become affiliations (``rnnsmt.align.affiliation``); in a
+pair without links, or a table without the field, target word j is affiliated with source word j, or with the last one
+if there are fewer. Further fields are not kept.
+"""
+
+import hashlib
+import json
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from rnnsmt.align.affiliation import affiliate
+from rnnsmt.base.array_file import ArrayWriter, write_arrays
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.kernels.decimals import six_digits
+from rnnsmt.base.kernels.decorator import INNER, kernel
+from rnnsmt.base.kernels.strings import POW10, Interner, intern
+from rnnsmt.base.kernels.table_lines import (
+    COUNTS,
+    FIELDS,
+    LINKS,
+    MALFORMED,
+    SCORES,
+    SOURCE,
+    TARGET,
+    check_reordering_line,
+    numbers,
+    read_links,
+    split_line,
+)
+from rnnsmt.base.paths import StrPath
+from rnnsmt.base.progress import Meter
+from rnnsmt.formats.phrase_table import PhraseLines, read_phrase_lines, read_table_blocks, refuse_line
+from rnnsmt.phrases.column_files import AFFILIATIONS, COUNT_NAMES, ORIENTATIONS, SCORE_NAMES
+from rnnsmt.phrases.pairs import PairsWriter, pair_types
+
+LAST_PLACE = 127
+"""Largest affiliation, for ``int8``; source phrases of more words are never looked up."""
+
+
+def import_tables(
+    phrase_table: StrPath,
+    output: StrPath,
+    output_scores: StrPath | None = None,
+    reordering: tuple[StrPath, StrPath] | None = None,
+) -> dict[str, object]:
+    """Write the pairs of a phrase table, and their scores.
+
+    Args:
+        output, output_scores: the store of pairs, and its scores.
+        reordering: the reordering table, which must have the same pairs in the same order, and the file of its scores.
+
+    Returns:
+        The numbers of source phrases and of pairs.
+
+    Raises:
+        InputError: a table is empty or malformed, or the tables have different pairs.
+    """
+    vocabularies = [Interner(), Interner()]
+    meter = Meter("reading the phrase table", unit="pairs")
+    digest = hashlib.sha256()
+    last = b""
+    names: list[str] = []
+    with ExitStack() as stack:
+        scores: ArrayWriter | None = None
+        store = PairsWriter(writer := stack.enter_context(write_arrays(output, pair_types([1 << 32, 1 << 32]))))
+        for lines in read_phrase_lines(phrase_table):
+            if output_scores is not None and scores is None:
+                names = _names(lines.scores, SCORE_NAMES, "score")
+                types: dict[str, DTypeLike] = {AFFILIATIONS: np.int8}
+                types |= dict.fromkeys((*names, *COUNT_NAMES), np.float32)
+                scores = stack.enter_context(write_arrays(output_scores, types))
+            if scores is not None:
+                _append_scores(scores, lines, names)
+            last = _append_pairs(store, lines, vocabularies, last)
+            digest.update(_pairs_text(lines))
+            meter.add(len(lines.bounds))
+        if not store.pairs:
+            raise InputError(f"{phrase_table}: the table is empty; create it again")
+        figures = store.finish(*(words.strings() for words in vocabularies))
+        fingerprint = writer.entries["fingerprint"]
+        if scores is not None:
+            scores.entries |= {"pairs": fingerprint, "scores": json.dumps(names)}
+        if reordering is not None:
+            _import_reordering(*reordering, fingerprint, digest.hexdigest())
+    return figures
+
+
+def _names(number: int, usual: tuple[str, ...], other: str) -> list[str]:
+    """Return names of the scores of a table."""
+    return list(usual) if number == len(usual) else [f"{other} {index + 1}" for index in range(number)]
+
+
+def _append_pairs(store: PairsWriter, lines: PhraseLines, vocabularies: list[Interner], last: bytes) -> bytes:
+    """Append the pairs of a block to a store.
+
+    Args:
+        last: the source phrase of the line before, whose run may continue.
+
+    Returns:
+        The source phrase of the last line.
+    """
+    text, bounds, _ = lines
+    sides = []
+    for side, words in zip((SOURCE, TARGET), vocabularies, strict=True):
+        words.reserve(len(text) // 2 + 1, len(text))
+        ids, lengths = np.empty(len(text), np.uint32), np.empty(len(bounds), np.int64)
+        filled = number_words_of_phrases(text, bounds, side, words.table, ids, lengths)
+        sides.append((ids[:filled], lengths))
+    begins = run_begins(text, bounds)
+    first, final = (text[slice(*bounds[line, SOURCE])].tobytes() for line in (0, -1))
+    begins[0] = first != last
+    ids, lengths = sides[0]
+    store.append(np.flatnonzero(begins), (ids[np.repeat(begins, lengths)], lengths[begins]), sides[1])
+    return final
+
+
+def _append_scores(out: ArrayWriter, lines: PhraseLines, names: list[str]) -> None:
+    """Append scores, counts and affiliations of a block."""
+    text, bounds, _ = lines
+    scores, counts = np.empty((len(bounds), len(names))), np.zeros((len(bounds), len(COUNT_NAMES)))
+    places = np.empty(len(text), np.int8)
+    filled = parse_lines(text, bounds, POW10, scores, counts, places)
+    for name, values in zip(names, six_digits(scores.T), strict=True):
+        out.append(name, values)
+    for name, values in zip(COUNT_NAMES, counts.T, strict=True):
+        out.append(name, values)
+    out.append(AFFILIATIONS, places[:filled])
+
+
+def _pairs_text(lines: PhraseLines) -> bytes:
+    """Return source and target phrases of a block as text, for the comparison of tables."""
+    buffer = np.empty(len(lines.text) + 2 * len(lines.bounds), np.uint8)
+    filled = put_pairs(lines.text, lines.bounds, buffer)
+    return buffer[:filled].tobytes()
+
+
+def _import_reordering(table: StrPath, output: StrPath, fingerprint: str, expected: str) -> None:
+    """Write the scores of a reordering table.
+
+    Args:
+        fingerprint: that of the store.
+        expected: SHA-256 of the pairs of the phrase table.
+    """
+    digest = hashlib.sha256()
+    number, lines, columns = 1, 0, 0
+    with ExitStack() as stack:
+        out: ArrayWriter | None = None
+        for block in read_table_blocks(table):
+            text, lines = np.frombuffer(block, np.uint8), block.count(b"\n")
+            bounds = np.zeros((lines, FIELDS, 2), np.int64)
+            columns, bad = split_reordering_lines(text, POW10, columns, bounds)
+            if bad >= 0:
+                refuse_line(block.split(b"\n")[bad], table, number + bad, columns or None, reordering=True)
+            if out is None:
+                names = _names(columns, ORIENTATIONS, "reordering score")
+                out = stack.enter_context(write_arrays(output, dict.fromkeys(names, np.float32)))
+                out.entries |= {"pairs": fingerprint, "scores": json.dumps(names)}
+            scores = np.empty((lines, columns))
+            parse_scores(text, bounds, POW10, scores)
+            for name, values in zip(names, six_digits(scores.T), strict=True):
+                out.append(name, values)
+            digest.update(_pairs_text(PhraseLines(text, bounds, columns)))
+            number += lines
+        if digest.hexdigest() != expected:  # before the file gets its name
+            raise InputError(
+                f"{table}: does not have the phrase pairs of the phrase table in the same order; both must be tables "
+                "of one model, sorted (LC_ALL=C sort)"
+            )
+
+
+@kernel()
+def split_reordering_lines(block: Any, pow10: Any, expected: Any, bounds: Any) -> Any:
+    """Split and check whole lines of a reordering table.
+
+    Arguments and result as in ``split_phrase_lines``.
+    """
+    nothing = np.empty(0)
+    begin = 0
+    for line in range(bounds.shape[0]):
+        end = begin
+        while block[end] != 10:
+            end += 1
+        count = MALFORMED
+        if split_line(block, begin, end, bounds[line]) != MALFORMED:
+            count = check_reordering_line(block, bounds[line], pow10, nothing)
+        if expected == 0 and count > 0:
+            expected = count
+        if count != expected or count == MALFORMED:
+            return expected, line
+        begin = end + 1
+    return expected, -1
+
+
+@kernel()
+def parse_scores(block: Any, bounds: Any, pow10: Any, scores: Any) -> None:
+    """Fill ``scores`` (float64 [lines, n]) with those of checked lines."""
+    for line in range(bounds.shape[0]):
+        numbers(block, bounds[line, SCORES, 0], bounds[line, SCORES, 1], pow10, scores[line])
+
+
+@kernel()
+def parse_lines(block: Any, bounds: Any, pow10: Any, scores: Any, counts: Any, places: Any) -> int:
+    """Parse checked lines of a phrase table; return the number of target words.
+
+    Args:
+        block, bounds: lines, as ``split_phrase_lines`` fills them.
+        pow10: ``rnnsmt.base.kernels.strings.POW10``.
+        scores, counts: float64 [lines, n] and [lines, 3], filled; counts that a line does not have are not changed.
+        places: int8, filled with the affiliations of the target words.
+    """
+    filled = 0
+    for line in range(bounds.shape[0]):
+        numbers(block, bounds[line, SCORES, 0], bounds[line, SCORES, 1], pow10, scores[line])
+        numbers(block, bounds[line, COUNTS, 0], bounds[line, COUNTS, 1], pow10, counts[line])
+        filled = affiliate_line(block, bounds[line], FIELDS, filled, places)
+    return filled
+
+
+@kernel(**INNER)
+def affiliate_line(buffer, bounds, number, begin, out):
+    """Write the affiliations of the target words of a checked line to ``out`` from ``begin`` on; return their end.
+
+    number: number of fields of the line.
+    """
+    has_links = number > LINKS
+    size = (bounds[LINKS, 1] - bounds[LINKS, 0] + 1) // 4 if has_links else 0
+    links = np.empty((2, size), np.int32)
+    count, sources, targets = read_links(buffer, bounds, number, links)
+    end = begin + targets
+    if count == 0:
+        for word in range(targets):
+            out[begin + word] = min(word, sources - 1, LAST_PLACE)
+        return end
+    for link in range(count):
+        links[0, link] = min(links[0, link], LAST_PLACE)
+    affiliate(np.array([0, count]), links[0], links[1], np.array([begin, end]), out)
+    return end
+
+
+@kernel()
+def put_pairs(block: Any, bounds: Any, out: Any) -> int:
+    """Copy the phrases of every line, each with a newline after it; return the number of bytes."""
+    at = 0
+    for line in range(bounds.shape[0]):
+        for side in range(2):
+            for position in range(bounds[line, side, 0], bounds[line, side, 1]):
+                out[at] = block[position]
+                at += 1
+            out[at] = 10
+            at += 1
+    return at
+
+
+@kernel()
+def run_begins(block: Any, bounds: Any) -> Any:
+    """Return whether the source phrase of each line differs from that of the line before, bool [lines].
+
+    Args:
+        block, bounds: as in ``number_words_of_phrases``.
+    """
+    begins = np.ones(bounds.shape[0], np.bool_)
+    for line in range(1, bounds.shape[0]):
+        begin, length = bounds[line, 0, 0], bounds[line, 0, 1] - bounds[line, 0, 0]
+        before = bounds[line - 1, 0, 0]
+        if bounds[line - 1, 0, 1] - before != length:
+            continue
+        same = True
+        for position in range(length):
+            if block[begin + position] != block[before + position]:
+                same = False
+                break
+        begins[line] = not same
+    return begins
+
+
+@kernel()
+def number_words_of_phrases(block: Any, bounds: Any, side: Any, words: Any, ids: Any, lengths: Any) -> Any:
+    """Fill ``ids`` with the numbers of the words of the phrases of one side; return the number of ids.
+
+    Args:
+        block: uint8, the bytes of some lines, with single spaces between words.
+        bounds: int64 [lines, FIELDS, 2], begin and end of the fields, as ``split_phrase_lines`` fills it.
+        side: the field, SOURCE or TARGET.
+        words: the words (``rnnsmt.base.kernels.strings.InternTable``), to which new ones are added.
+        ids: uint32, at least as long as ``block``.
+        lengths: int64 [lines], filled with the number of words of each phrase.
+    """
+    filled = 0
+    for line in range(bounds.shape[0]):
+        position, end = bounds[line, side, 0], bounds[line, side, 1]
+        first = filled
+        while position < end:
+            stop = position
+            while stop < end and block[stop] != 32:
+                stop += 1
+            ids[filled] = intern(words, block, position, stop)
+            filled += 1
+            position = stop + 1
+        lengths[line] = filled - first
+    return filled

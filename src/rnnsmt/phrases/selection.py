@@ -1,0 +1,159 @@
+"""Selection of the pairs of a store for texts: the phrase table with which the search translates them.
+
+The source phrases of the store are read once, in blocks; scores are read of the selected pairs only.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnnsmt.base.arrays import concatenated_ranges
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.kernels.decimals import six_digits
+from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.strings import Interner, intern
+from rnnsmt.base.paths import StrPath
+from rnnsmt.base.progress import Meter, warn
+from rnnsmt.base.reading import check_tokenised, read_byte_lines
+from rnnsmt.phrases.column_files import AFFILIATIONS, COUNT_NAMES, TableScores, arrays_of, open_columns
+from rnnsmt.phrases.pairs import BLOCK, PhraseIds, PhrasePairs
+from rnnsmt.phrases.table import PhraseTable, distinct_rows, index_of, log_scores_of
+
+WORD_BYTES = 4
+"""Bytes of a word id; sets of phrases are interned as the bytes of their ids, ``uint32``."""
+
+
+def select_table(
+    pairs: StrPath,
+    scores: StrPath,
+    reordering: StrPath,
+    columns: Sequence[Sequence[StrPath]],
+    texts: Sequence[StrPath] | None,
+) -> tuple[PhraseTable, dict[str, object]]:
+    """Return the table of the pairs whose source phrase occurs in texts.
+
+    Args:
+        pairs: the store.
+        scores, reordering: outputs of `phrases score` and `phrases reordering`, or of `phrases import-table`.
+        columns: for each further score its files (`phrases column`), in the order of the features.
+        texts: tokenised texts; None: all pairs.
+
+    Returns:
+        The table, and the statistics of the stage.
+
+    Raises:
+        InputError: a file is malformed or of other pairs, or the texts contain no words.
+    """
+    store = PhrasePairs(pairs)
+    table = TableScores(scores, store, "phrases score")
+    orientations = TableScores(reordering, store, "phrases reordering")
+    further = open_columns(columns, store)
+    runs = np.arange(len(store.first) - 1) if texts is None else _runs_of_texts(store, texts)
+    lengths = store.first[runs + 1] - store.first[runs]
+    rows = concatenated_ranges(store.first[runs], lengths)
+    if not len(rows):
+        warn("no phrase pair of the table occurs in the text; all words remain untranslated")
+    sources, source_words = _renumbered(store.sides[0].select(runs), store.words[0])
+    targets, target_words = _renumbered(store.sides[1].select(rows), store.words[1])
+    probabilities = [table.probabilities(rows), *(six_digits(one.probabilities(rows))[:, None] for one in further)]
+    affiliations, count = arrays_of(
+        table, (AFFILIATIONS, COUNT_NAMES[2]), "create it again with `phrases import-table`"
+    )
+    words = Interner()
+    words.add(source_words)
+    store.release()
+    selected = PhraseTable(
+        words,
+        target_words,
+        sources,
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
+        targets,
+        log_scores_of(np.concatenate(probabilities, axis=1)),
+        distinct_rows(log_scores_of(orientations.probabilities(rows))),
+        PhraseIds(affiliations, store.sides[1].offsets).select(rows).words,
+        count[rows].astype(np.float32),
+        index_of(sources),
+    )
+    figures: dict[str, object] = {"source phrases": len(runs), "phrase pairs": len(rows), "of phrase pairs": len(store)}
+    return selected, figures | {"scores per pair": selected.log_scores.shape[1]}
+
+
+def _renumbered(phrases: PhraseIds, words: Sequence[str]) -> tuple[PhraseIds, list[bytes]]:
+    """Return phrases with consecutive ids, ``int32``, and their words."""
+    used, ids = np.unique(phrases.words, return_inverse=True)
+    return PhraseIds(ids.reshape(-1).astype(np.int32), phrases.offsets), [words[n].encode() for n in used.tolist()]
+
+
+def _runs_of_texts(store: PhrasePairs, texts: Sequence[StrPath]) -> NDArray[np.int64]:
+    """Return the runs of the store whose source phrase occurs in texts."""
+    vocabulary = Interner()
+    vocabulary.number(store.vocabulary("source").tobytes())
+    longest = max(int(np.diff(block).max()) for block in _blocks(store.sides[0].offsets))
+    phrases, any_words = Interner(), False
+    for text in texts:
+        for ids, bounds in _sentences(text, vocabulary):
+            any_words |= len(ids) > 0
+            spans = len(ids) * longest
+            phrases.reserve(spans, spans * longest * WORD_BYTES)
+            add_spans(phrases.table, ids, ids.view(np.uint8), bounds, longest)
+    if not any_words:
+        raise InputError(f"{texts[0]}: the input contains no words")
+    meter = Meter("selecting", len(store.first) - 1, "source phrases")
+    selected = []
+    for begin in range(0, len(store.first) - 1, BLOCK):
+        end = min(begin + BLOCK, len(store.first) - 1)
+        words, offsets = store.sides[0].select(np.arange(begin, end))
+        found = phrases.find_all(words.astype(np.uint32).view(np.uint8), offsets * WORD_BYTES)
+        selected.append(begin + np.flatnonzero(found >= 0))
+        store.release()
+        meter.add(end - begin)
+    return np.concatenate(selected)
+
+
+def _blocks(offsets: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Yield offsets in blocks, each with the first one of the next."""
+    for begin in range(0, len(offsets) - 1, BLOCK):
+        yield offsets[begin : begin + BLOCK + 1]
+
+
+def _sentences(text: StrPath, vocabulary: Interner) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64]]]:
+    """Yield the lines of a text in blocks: ids, the largest ``uint32`` for unknown words, and where lines begin."""
+    lines: list[bytes] = []
+
+    def numbered() -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        words = [[word for word in line.split(b" ") if word] for line in lines]
+        bounds = np.cumsum([0, *map(len, words)])
+        tokens = Interner()
+        numbers = tokens.add([word for line in words for word in line])
+        return vocabulary.ids_of(tokens)[numbers].astype(np.uint32), bounds
+
+    for number, line in enumerate(read_byte_lines(text)):
+        check_tokenised(line, text, number)
+        lines.append(line)
+        if len(lines) == 1000:
+            yield numbered()
+            lines.clear()
+    if lines:
+        yield numbered()
+
+
+@kernel()
+def add_spans(phrases: Any, ids: Any, data: Any, bounds: Any, longest: int) -> None:
+    """Add all spans of sentences to a set of phrases, but for those with an unknown word.
+
+    Args:
+        phrases: ``InternTable`` with room for them, strings are the bytes of ids.
+        ids: uint32 [words], the largest one for an unknown word.
+        data: uint8, the bytes of ``ids``.
+        bounds: int64 [sentences + 1].
+        longest: maximum number of words of a span.
+    """
+    unknown = np.uint32(0xFFFFFFFF)
+    for sentence in range(bounds.shape[0] - 1):
+        for first in range(bounds[sentence], bounds[sentence + 1]):
+            for end in range(first + 1, min(first + longest, bounds[sentence + 1]) + 1):
+                if ids[end - 1] == unknown:
+                    break
+                intern(phrases, data, first * 4, end * 4)
