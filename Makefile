@@ -79,8 +79,8 @@ $(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
 	touch $@
 
 check: $(VENV)/ready-dev
-	$(BIN)/ruff format --check src tests benchmarks setup.py .github notebooks
-	$(BIN)/ruff check src tests benchmarks setup.py .github notebooks
+	$(BIN)/ruff format --check src tests benchmarks setup.py .github notebooks docs examples
+	$(BIN)/ruff check src tests benchmarks setup.py .github notebooks docs examples
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
@@ -108,7 +108,7 @@ docs: $(DOCS)/ready build/$(MATHJAX).tgz build/$(MERMAID).tgz
 	@echo "the pages are in site/index.html"
 
 screenshots: $(VENV)/ready
-	PATH="$(CURDIR)/$(BIN):$$PATH" docs/screenshots.sh $(or $(RUN),.) $(or $(SYSTEM),cslm_rnn)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/screenshots.py $(or $(RUN),.) $(or $(SYSTEM),cslm_rnn)
 
 models: $(VENV)/ready
 	@test -n "$(LICENCE)" || { echo "LICENCE: state the licence of the texts of $(RUN), for the model cards" >&2; exit 1; }
@@ -174,7 +174,7 @@ locks: $(TOOLS)/ready
 	$(UV_COMPILE) --constraint requirements.lock $(shell sed -n 's/^\([A-Za-z].*\)==.*/\1/p' requirements.lock | grep -v '^torch$$' | sed 's/^/--no-emit-package /') --output-file requirements-hashed-torch.lock build/requirements-torch.in
 
 format: $(VENV)/ready-dev
-	$(BIN)/ruff format src tests benchmarks setup.py .github notebooks
+	$(BIN)/ruff format src tests benchmarks setup.py .github notebooks docs examples
 	$(BIN)/ruff check --fix src tests benchmarks setup.py .github notebooks
 	$(BIN)/snakefmt Snakefile workflow
 
