@@ -33,6 +33,8 @@ DOCS := build/docs
 LICENCE ?= $(if $(RUN),,MIT)
 MATHJAX := mathjax-3.2.2
 MATHJAX_SHA256 := 1b9c0a1c44df864e915690558e72adb9cc5203360daefd385084ced3b6c64c09
+MERMAID := mermaid-11.6.0
+MERMAID_SHA256 := 156e94d96fcd3c8dcbc9580b4f6db2bf145eefbb3ed833e4a2931be57cf9ee52
 UV_COMPILE = $(TOOLS)/bin/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-annotate \
   --no-emit-index-url --no-emit-find-links --custom-compile-command "make locks"
 
@@ -77,8 +79,8 @@ $(VENV)/ready-dev: $(VENV)/ready requirements-dev.lock
 	touch $@
 
 check: $(VENV)/ready-dev
-	$(BIN)/ruff format --check src tests benchmarks setup.py .github notebooks
-	$(BIN)/ruff check src tests benchmarks setup.py .github notebooks
+	$(BIN)/ruff format --check src tests benchmarks setup.py .github notebooks docs examples
+	$(BIN)/ruff check src tests benchmarks setup.py .github notebooks docs examples
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
@@ -90,20 +92,23 @@ $(DOCS)/ready: requirements-docs.lock
 	$(DOCS)/bin/python -m pip install --quiet --requirement requirements-docs.lock
 	touch $@
 
-# The site includes MathJax, which is not in the repository.
-build/$(MATHJAX).tgz:
-	@command -v npm > /dev/null || { echo "the site includes MathJax, which is downloaded with npm: install npm first (Debian: apt install npm)" >&2; exit 1; }
-	mkdir -p build && cd build && npm pack --silent mathjax@$(MATHJAX:mathjax-%=%)
-	echo "$(MATHJAX_SHA256)  $@" | shasum -a 256 --check --status
+# The site includes MathJax and Mermaid, which are not in the repository.
+build/$(MATHJAX).tgz: SHA256 = $(MATHJAX_SHA256)
+build/$(MERMAID).tgz: SHA256 = $(MERMAID_SHA256)
+build/%.tgz:
+	@command -v npm > /dev/null || { echo "the site includes MathJax and Mermaid, which are downloaded with npm: install npm first (Debian: apt install npm)" >&2; exit 1; }
+	mkdir -p build && cd build && npm pack --silent $(subst -,@,$*)
+	echo "$(SHA256)  $@" | shasum -a 256 --check --status
 
-docs: $(DOCS)/ready build/$(MATHJAX).tgz
+docs: $(DOCS)/ready build/$(MATHJAX).tgz build/$(MERMAID).tgz
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet --site-dir site
 	mkdir -p site/javascripts/mathjax
 	tar xzf build/$(MATHJAX).tgz -C site/javascripts/mathjax --strip-components 2 package/es5/tex-mml-chtml.js package/es5/output/chtml/fonts
+	tar xzf build/$(MERMAID).tgz -C site/javascripts --strip-components 2 package/dist/mermaid.min.js
 	@echo "the pages are in site/index.html"
 
 screenshots: $(VENV)/ready
-	PATH="$(CURDIR)/$(BIN):$$PATH" docs/screenshots.sh $(or $(RUN),.) $(or $(SYSTEM),cslm_rnn)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python docs/screenshots.py $(or $(RUN),.) $(or $(SYSTEM),cslm_rnn)
 
 models: $(VENV)/ready
 	@test -n "$(LICENCE)" || { echo "LICENCE: state the licence of the texts of $(RUN), for the model cards" >&2; exit 1; }
@@ -169,7 +174,7 @@ locks: $(TOOLS)/ready
 	$(UV_COMPILE) --constraint requirements.lock $(shell sed -n 's/^\([A-Za-z].*\)==.*/\1/p' requirements.lock | grep -v '^torch$$' | sed 's/^/--no-emit-package /') --output-file requirements-hashed-torch.lock build/requirements-torch.in
 
 format: $(VENV)/ready-dev
-	$(BIN)/ruff format src tests benchmarks setup.py .github notebooks
+	$(BIN)/ruff format src tests benchmarks setup.py .github notebooks docs examples
 	$(BIN)/ruff check --fix src tests benchmarks setup.py .github notebooks
 	$(BIN)/snakefmt Snakefile workflow
 

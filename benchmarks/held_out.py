@@ -496,11 +496,11 @@ def estimate(splits: Sequence[Split], weights: dict[str, int], networks: int | N
 def answers(interval: tuple[float, float], paper: float | None) -> str:
     """Return the two answers of the protocol: does the interval exclude 0, does it contain the figure of the paper?"""
     low, high = interval
-    found = "above 0" if low > 0 else "below 0" if high < 0 else "contains 0"
+    found = "not significant" if low <= 0 <= high else "significant" if low > 0 else "significant loss"
     if paper is None:
         return found
     if low <= 0 <= high and low <= paper <= high:
-        return "inconclusive: contains 0 and the paper's figure"
+        return "inconclusive: 0 and the paper's figure"
     return f"{found}, {'smaller' if high < paper else 'larger' if low > paper else 'agrees'}"
 
 

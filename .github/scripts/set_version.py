@@ -1,4 +1,4 @@
-"""Set the version of the package wherever it is stated: ``python .github/scripts/set_version.py 1.0.0``.
+"""Set the version of the package wherever it is stated: ``python .github/scripts/set_version.py 2.0.0``.
 
 The section ``Unreleased`` of CHANGELOG.md becomes that of the version, with the date of today.
 """
@@ -16,9 +16,14 @@ STATED = {
     "workflow/rules/common.smk": r'^VERSION = "(.*)"$',
     "envs/rnnsmt.yaml": r"rnnsmt\[[\w,]+\]==([\w.]+)",
     "CITATION.cff": r"^version: (.*)$",
+    "docs/install.md": r"rnnsmt-(\d[\w.]*?)(?:-py3|\.sif)",
+    "docs/run.md": r'[@"]v(\d[\w.]*)"',
     "CHANGELOG.md": r"^## (Unreleased)$",
 }
 """Files, and the pattern of the version in each."""
+
+DATED = r"^date-released: (.*)$"
+"""Pattern of the date of a version in CITATION.cff."""
 
 
 def set_version(root: Path, version: str, today: str) -> None:
@@ -28,7 +33,7 @@ def set_version(root: Path, version: str, today: str) -> None:
         ValueError: the version is not X.Y.Z, or a file states none; nothing is written.
     """
     if not re.fullmatch(r"\d+\.\d+\.\d+(rc\d+)?", version):
-        raise ValueError(f"{version} is not a version like 1.0.0 or 1.0.0rc1")
+        raise ValueError(f"{version} is not a version like 2.0.0 or 2.0.0rc1")
     texts = {}
     for name, pattern in STATED.items():
         text = (root / name).read_text()
@@ -38,7 +43,7 @@ def set_version(root: Path, version: str, today: str) -> None:
             raise ValueError(f"{name} has no line with the version ({pattern})")
         for match in reversed(found):
             text = text[: match.start(1)] + new + text[match.end(1) :]
-        texts[name] = text
+        texts[name] = re.sub(DATED, f"date-released: {today}", text, flags=re.M) if name == "CITATION.cff" else text
     for name, text in texts.items():
         (root / name).write_text(text)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     load = System
 
-__version__ = "1.0.0"
+__version__ = "2.0.0"
 
 
 def __getattr__(name: str) -> object:

@@ -125,7 +125,7 @@ def _sentence(error: Exception) -> str | None:
         module = (error.name or "").partition(".")[0]
         if module not in EXTRAS:
             return None
-        text = f"the Python module {module} is not installed; run `pip install 'rnnsmt[{EXTRAS[module]}]'`"
+        text = f"the Python module {module} is not installed; install rnnsmt with the extra `{EXTRAS[module]}`"
     elif isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_MEMORY.search(text)):
         text = "out of memory; use a machine with more memory, or reduce --threads, --memory-mb or --batch"
     elif isinstance(error, OSError):

@@ -8,6 +8,7 @@ import shlex
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from string import Template
 
@@ -21,6 +22,7 @@ from rnnsmt.config.sections import Config
 from rnnsmt.plan.validation import checked_config
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.project.reference import reference_lines
+from rnnsmt.project.settings_table import json_schema
 from rnnsmt.stages import FORMER, PACKAGES, SHORT, operations
 from rnnsmt.translation import connections, queries, request_queue, serve
 from rnnsmt.translation.system import MAX_CHARACTERS
@@ -263,6 +265,62 @@ def test_former_commands_are_in_the_docs():
             words = name.split()
             assert words[0] not in PACKAGES or words[1] in operations(words[0])
     assert not {f"{package} {name}" for package in PACKAGES for name in operations(package)} & set(FORMER)
+
+
+def former(kind: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield what version 1.0.0 had of a kind: a command, section or module, and its options, keys or names."""
+    for line in (ROOT / "tests/unit/version_1.0.0.txt").read_text().splitlines():
+        first, _, rest = line.partition(":")
+        if first.startswith(f"{kind} "):
+            yield first.removeprefix(f"{kind} "), rest.split()
+
+
+def test_what_version_1_0_0_had_is_there_or_on_the_page():
+    """docs/upgrading.md names every option, setting, output and Python name of version 1.0.0 that is gone."""
+    text = (ROOT / "docs/upgrading.md").read_text()
+    settings, running, rest = re.findall(r"^## .*?(?=^## |\Z)", text, re.M | re.S)[:3]
+    python = text.partition("\n## Python\n")[2]
+    gone = []
+    for command, given in former("command"):
+        package, name = command.split()
+        if package in PACKAGES and name in operations(package):
+            lost = set(given) - options(package, name)
+            rows = [row for row in rest.splitlines() if name in row or "of " in row]
+            gone += [
+                f"{command} {option}" for option in lost if not any(re.search(f"{option}[` ]", row) for row in rows)
+            ]
+        elif command not in FORMER and f"`{command}`" not in rest:
+            gone.append(command)
+    known = set(all_keys(json_schema()))
+    for section, keys in former("settings"):
+        for key in (section, *(f"{section}.{key}" for key in keys)):
+            shown = re.sub(r"^(\w+)\.settings\.optimiser$", "settings.optimiser", key)
+            gone += [key] if key not in known and f"`{shown}`" not in settings else []
+    for _, paths in former("outputs"):
+        for path in paths:
+            directory = re.sub(r"\d", "{n}", re.sub(r"/\w+/network1/model", "/{network}/network1/model", path))
+            places = {f"`{directory}`", f"`{path.rpartition('/')[0]}/`", f"`{path}`"}
+            shards = re.sub(r"\d-of-\d", "{k}-of-{N}", path).replace("network1", "network{n}")
+            gone += [path] if not any(place in running for place in {*places, f"`{shards}`"}) else []
+    for module, names in former("python"):
+        for name in names:
+            try:
+                getattr(import_module(module), name)
+            except (ImportError, AttributeError):
+                gone += [name] if f"`{module}.{name}`" not in python else []
+    assert not gone, gone
+
+
+def all_keys(schema: dict, part: dict | None = None, prefix: str = "") -> Iterator[str]:
+    """Yield the keys of a JSON schema; those of sections after the section and a dot."""
+    part = schema if part is None else part
+    while "$ref" in part:
+        part = schema["$defs"][part["$ref"].rpartition("/")[2]]
+    for one in (*part.get("anyOf", ()), *part.get("allOf", ()), *([part["items"]] if "items" in part else ())):
+        yield from all_keys(schema, one, prefix)
+    for name, below in part.get("properties", {}).items():
+        yield prefix + name
+        yield from all_keys(schema, below, f"{prefix}{name}.")
 
 
 @pytest.mark.parametrize(

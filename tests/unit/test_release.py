@@ -148,6 +148,26 @@ def test_set_version_reaches_every_place(tmp_path):
     assert "7.8.9" in (tmp_path / "pyproject.toml").read_text()
 
 
+def test_every_place_states_one_version_and_the_date_of_its_changelog():
+    """The tree, its pages, CITATION.cff, the environment and the changelog state one version."""
+    for name, pattern in set_version["STATED"].items():
+        if name != "CHANGELOG.md":
+            assert set(re.findall(pattern, (ROOT / name).read_text(), re.M)) == {rnnsmt.__version__}, name
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    dates = dict(re.findall(r"^## ([\d.]+) \(([\d-]+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.M))
+    assert str(citation["date-released"]) == dates[rnnsmt.__version__]
+    assert set(citation["authors"][0]) == {"name", "alias"}, "an entity"
+
+
+def test_nothing_tells_users_to_install_rnnsmt_from_an_index():
+    """The package is on no index: pages, notebooks, messages and the catalogue's file name a clone or a wheel."""
+    places = [ROOT / "README.md", ROOT / "config/README.md", ROOT / ".snakemake-workflow-catalog.yml"]
+    for pattern in ("docs/*.md", "notebooks/*.ipynb", "src/rnnsmt/**/*.py", "workflow/**/*.smk", "profiles/*/*.yaml"):
+        places += ROOT.glob(pattern)
+    found = [path for path in places if re.search(r"pip install [^\n`]*(?<![./\w])rnnsmt\b(?!-\d)", path.read_text())]
+    assert not found
+
+
 def test_issue_forms_are_complete():
     """Every form has a name, a description and fields with labels; ids are unique."""
     forms = [path for path in (ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml") if path.stem != "config"]

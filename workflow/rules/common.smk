@@ -14,7 +14,7 @@ from snakemake.logging import logger
 from snakemake.utils import update_config
 
 # Version of the package that these rules require.
-VERSION = "1.0.0"
+VERSION = "2.0.0"
 
 # The repository of this workflow, if it is a directory.
 REPOSITORY = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parents[1]
@@ -37,7 +37,7 @@ has_image = "apptainer" in map(str, getattr(workflow.deployment_settings, "deplo
 if find_spec("rnnsmt") is None or not (has_image or linting) and shutil.which("rnnsmt") is None:
     raise WorkflowError(
         f"the package rnnsmt is not installed for {sys.executable}, or its command is not on PATH: activate the "
-        f"environment (source {Path(sys.executable).parent}/activate), or install it (pip install rnnsmt=={VERSION})"
+        f"environment (source {Path(sys.executable).parent}/activate), or install rnnsmt {VERSION} there (docs/install.md)"
     )
 
 from rnnsmt import __version__, base
@@ -105,13 +105,13 @@ if workflow.is_main_process:
     if (systems.networks or systems.lstm_models) and not has_image and not find_spec("torch"):
         warnings.append(
             f"{', '.join(systems.networks or systems.lstms)}: these networks require PyTorch, which is not installed for "
-            f"{sys.executable}: pip install 'rnnsmt[networks]', or run the systems without networks: "
+            f"{sys.executable}: install rnnsmt with the extra networks, or run the systems without networks: "
             "--config 'compare=[baseline]'"
         )
     if settings.evaluation.figures and not has_image and not all(map(find_spec, ("matplotlib", "sklearn"))):
         warnings.append(
-            "figures require matplotlib and scikit-learn, which are not installed: pip install 'rnnsmt[figures]', or omit "
-            "them: --config 'evaluation={figures: false}'"
+            "figures require matplotlib and scikit-learn, which are not installed: install rnnsmt with the extra figures, or "
+            "omit them: --config 'evaluation={figures: false}'"
         )
     for line in warnings:
         logger.warning(f"warning: {line}")

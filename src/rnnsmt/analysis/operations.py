@@ -432,7 +432,7 @@ def embeddings(
     return drawn
 
 
-@operation(version=6)
+@operation(version=7)
 def report(
     table: InputFile,
     provenance: InputFile,

@@ -113,7 +113,7 @@ class CorpusCheck:
     def run(self, corpora: Sequence[Corpus]) -> list[Findings]:
         """Check all corpora; return the findings in their order."""
         if find_spec("py3langid") is None:
-            say("the languages are not checked, because py3langid is not installed; run `pip install 'rnnsmt[check]'`")
+            say("the languages are not checked, because py3langid (extra `check`) is not installed")
         by_name: dict[str, Findings] = {}
         for corpus in sorted(corpora, key=lambda corpus: corpus.role not in ("dev", "test")):
             findings = by_name[corpus.name] = Findings(corpus.name, corpus.role)

@@ -345,7 +345,7 @@ def prepare(
     return prepared
 
 
-@operation(version=3)
+@operation(version=4)
 def split(
     source: Text | None = None,
     target: Text | None = None,
@@ -357,8 +357,8 @@ def split(
     columns: Columns = (1, 2),
     members: Members | None = None,
     format: Format | None = None,
-    dev: Positive = 2000,
-    test: Positive = 2000,
+    dev: Positive | None = None,
+    test: Positive | None = None,
     similarity: Annotated[float, Field(gt=0, le=1)] = NEAR,
     unique: bool = False,
     seed: Seed = 1,
@@ -386,8 +386,8 @@ def split(
         source: source side.
         target: target side.
         output_dir: output directory: source and target files of train, dev and test.
-        dev: number of dev pairs.
-        test: number of test pairs.
+        dev: number of dev pairs; default: 2,000, but at most a tenth of the pairs of the corpus.
+        test: number of test pairs; default: as for ``dev``.
         similarity: discard training pairs whose similarity to a dev or test pair is at least this value; 1: discard
             only identical sentences.
         unique: discard duplicate training pairs.

@@ -107,6 +107,9 @@ MIN_WORDS = 3
 MAX_WORDS = 80
 """Maximum number of words of a dev or test sentence, the default for training text in `rnnsmt corpus prepare`."""
 
+MOST_DRAWN = 2000
+"""Number of dev pairs, and of test pairs, unless it is given: of a corpus of at least 20,000 pairs."""
+
 SPARE = 4
 """Number of pairs drawn for every required pair; the surplus replaces pairs that are similar to each other."""
 
@@ -122,16 +125,21 @@ class SplitOptions:
     """Sizes of the parts and rules for pairs.
 
     Attributes:
-        dev, test: number of pairs.
+        dev, test: number of pairs; None: ``MOST_DRAWN``, or a tenth of the pairs of a smaller corpus.
         similarity: minimum similarity of near-duplicates.
         unique: discard repeated training pairs.
     """
 
-    dev: int
-    test: int
+    dev: int | None
+    test: int | None
     similarity: float
     unique: bool
     seed: int
+
+    def sizes(self, pairs: int) -> tuple[int, int]:
+        """Return the numbers of dev and test pairs for a corpus with this number of pairs that can be used."""
+        default = min(MOST_DRAWN, max(1, pairs // 10))
+        return default if self.dev is None else self.dev, default if self.test is None else self.test
 
 
 @dataclass
@@ -197,15 +205,17 @@ class SplitCorpus(Printed):
 def split_bitext(corpus: RawCorpus, directory: Path, options: SplitOptions) -> Split:
     """Write the parts of a bitext to the files ``FILES`` of a directory."""
     split = Split()
-    drawn, excluded = _draw(_read_keys(corpus.rows(), split), options, split, str(corpus))
+    keys = _read_keys(corpus.rows(), split)
+    sizes = options.sizes(int(keys.usable.sum()))
+    drawn, excluded = _draw(keys, options, sum(sizes), split, str(corpus))
     numbers = set(drawn)
     rows = {number: row for number, row in enumerate(track(corpus.rows(), "drawing")) if number in numbers}
     indices = [SentenceIndex(options.similarity) for _ in corpus.langs]
-    chosen = _choose({number: rows[number] for number in drawn}, indices, options)
-    if len(chosen) < options.dev + options.test:
+    chosen = _choose({number: rows[number] for number in drawn}, indices, *sizes)
+    if len(chosen) < sum(sizes):
         raise InputError(
-            f"{corpus}: only {len(chosen):,} of the pairs drawn are not similar to each other, but {options.dev:,} dev "
-            f"and {options.test:,} test pairs are required; reduce --dev and --test, or increase --similarity"
+            f"{corpus}: only {len(chosen):,} of the pairs drawn are not similar to each other, but {sizes[0]:,} dev "
+            f"and {sizes[1]:,} test pairs are required; reduce --dev and --test, or increase --similarity"
         )
     directory.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
@@ -276,7 +286,7 @@ def _decoded(row: Row, split: Split) -> list[str] | None:
     return None
 
 
-def _draw(keys: _Keys, options: SplitOptions, split: Split, name: str) -> tuple[list[int], np.ndarray]:
+def _draw(keys: _Keys, options: SplitOptions, needed: int, split: Split, name: str) -> tuple[list[int], np.ndarray]:
     """Return the 0-based numbers of pairs drawn for dev and test, in random order, and whether pairs are discarded."""
     usable = np.flatnonzero(keys.usable)
     single = keys.usable.copy()
@@ -291,7 +301,6 @@ def _draw(keys: _Keys, options: SplitOptions, split: Split, name: str) -> tuple[
         split.repeated = int((again & ~excluded).sum())
         excluded = excluded | again
     candidates = np.flatnonzero(single & keys.fitting & ~excluded)
-    needed = options.dev + options.test
     if len(candidates) < needed:
         raise InputError(
             f"{name}: {len(candidates):,} of {len(keys.usable):,} pairs can be dev or test pairs (both sentences occur "
@@ -302,18 +311,18 @@ def _draw(keys: _Keys, options: SplitOptions, split: Split, name: str) -> tuple[
     return drawn.tolist(), excluded
 
 
-def _choose(drawn: dict[int, Row], indices: list[SentenceIndex], options: SplitOptions) -> dict[int, str]:
+def _choose(drawn: dict[int, Row], indices: list[SentenceIndex], dev: int, test: int) -> dict[int, str]:
     """Return the part of every pair that is chosen for dev or test: those not similar to an earlier one."""
     chosen: dict[int, str] = {}
     for number, row in drawn.items():
-        if len(chosen) == options.test + options.dev:
+        if len(chosen) == test + dev:
             break
         words = _words(row)
         if any(index.similar(side) for index, side in zip(indices, words, strict=True)):
             continue
         for index, side in zip(indices, words, strict=True):
             index.add(side)
-        chosen[number] = "test" if len(chosen) < options.test else "dev"
+        chosen[number] = "test" if len(chosen) < test else "dev"
     return chosen
 
 

@@ -321,7 +321,7 @@ def _figures(scores: "Sequence[Score]") -> dict[str, Any]:
     return figures
 
 
-@operation(version=14)
+@operation(version=15)
 def table(
     scores: InputFiles,
     output_tsv: OptionalOutput = None,

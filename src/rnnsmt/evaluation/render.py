@@ -140,7 +140,7 @@ def effects(contrasts: Sequence[Record]) -> list[str]:
     sides = (
         ("higher BLEU", [contrast for contrast in significant if contrast["difference"] > 0]),
         ("lower BLEU", [contrast for contrast in significant if contrast["difference"] < 0]),
-        ("not detected", [contrast for contrast in known if contrast["p_strict"] >= LEVEL]),
+        ("not significant", [contrast for contrast in known if contrast["p_strict"] >= LEVEL]),
     )
     return [f"{effect}: " + ", ".join(map(contrast_words, group)) for effect, group in sides if group]
 
@@ -150,7 +150,7 @@ EFFECTS = f"Effects of single features (p below {LEVEL}; 95 % intervals in brack
 
 
 def contrast_words(contrast: Record) -> str:
-    """Return a contrast in words: the features, and its interval or, if it is not detected, its upper bound."""
+    """Return a contrast in words: the features, and its interval or, if it is not significant, its upper bound."""
     low, high = contrast["low"], contrast["high"]
     effect = interval(low, high) if contrast["p_strict"] < LEVEL else f"less than {max(high, 0.0):.2f}"
     return f"{label(contrast['feature'])} added to {label(contrast['without'])} ({effect})"

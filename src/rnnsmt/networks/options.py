@@ -10,5 +10,5 @@ def need_torch() -> None:
     for package in ("torch", "safetensors"):
         if find_spec(package) is None:
             raise InputError(
-                f"neural networks require {package}, which is not installed; run `pip install 'rnnsmt[networks]'`"
+                f"neural networks require {package}, which is not installed; install rnnsmt with the extra `networks`"
             )

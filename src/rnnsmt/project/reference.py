@@ -9,17 +9,19 @@ from rnnsmt.stages import PACKAGES, operations
 
 
 def reference_lines() -> Iterator[str]:
-    """Yield a Markdown page with a table of the operations of every package: command, Python call, meaning."""
+    """Yield a Markdown page with a table of all operations: command, Python call, meaning."""
     yield from (
         "# Operations",
         "",
         "An operation is a command and a Python function with the same arguments: `--max-length 7` on the command line",
         "is `max_length=7` in Python. The table shows the required arguments. `rnnsmt PACKAGE COMMAND --help` and",
         "`help(rnnsmt.PACKAGE.FUNCTION)` describe all of them. [Python API](api.md) shows the results.",
+        "",
+        "| command | Python | what it does |",
+        "|---|---|---|",
     )
     for package, title in PACKAGES.items():
-        yield from ("", f"## {package}", "", f"{title[0].upper()}{title[1:]}.", "")
-        yield from ("| command | Python | what it does |", "|---|---|---|")
+        yield f"| **{package}** | | *{title}* |"
         for name, one in operations(package).items():
             required = [argument for argument, setting in one.settings.items() if setting.required]
             call = f"rnnsmt.{package}.{one.function.__name__}({', '.join(required)})"

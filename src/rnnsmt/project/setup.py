@@ -1,9 +1,9 @@
 """Set-up of the directory of a run: the configuration file and the profile that ``rnnsmt init`` writes."""
 
-import json
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
@@ -46,13 +46,13 @@ QUICK_SYSTEMS = ("baseline", "rnn", "cslm", "cslm_rnn")
 
 WITHOUT_NETWORKS = """\
 # PyTorch was not installed when this file was written; therefore, only the system without networks is run. For all
-# systems, pip install 'rnnsmt[networks]' and remove this line.
+# systems, install rnnsmt with the extra `networks`, and remove this line.
 compare: [baseline]
 """
 
 WITHOUT_FIGURES = """\
-# matplotlib and scikit-learn were not installed when this file was written. For figures, pip install 'rnnsmt[figures]'
-# and remove this line.
+# matplotlib and scikit-learn were not installed when this file was written. For figures, install rnnsmt with the extra
+# `figures`, and remove this line.
 evaluation: {figures: false}
 """
 
@@ -181,18 +181,24 @@ def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str], run: Path
     directory = os.path.commonpath([_absolute(path).parent for corpus in corpora for path in corpus.files])
     relative = os.path.relpath(directory, _absolute(str(run)))
     shown = relative if Path(relative).parts.count("..") < 2 else directory
-    lines = [f"data_dir: {json.dumps(shown, ensure_ascii=False)}", "corpora:"]
+    lines = [f"data_dir: {_flow(shown)}", "corpora:"]
     names: set[str] = set()
     for corpus in corpora:
         entry: dict[str, object] = {"name": _name(corpus, names), "role": corpus.role}
         for side, path in zip(corpus.sides, corpus.files, strict=True):
             entry[side] = str(_absolute(path).relative_to(directory))
         if corpus.columns:
-            entry["columns"] = corpus.columns
+            entry["columns"] = list(corpus.columns)
         if corpus.members:
             entry["members"] = dict(zip(("source", "target"), corpus.members, strict=True))
-        lines.append("  - " + json.dumps(entry, ensure_ascii=False))
+        lines.append(f"  - {_flow(entry)}")
     return lines
+
+
+def _flow(value: object) -> str:
+    """Return a value as one line of YAML, with quotation marks only where YAML requires them."""
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, allow_unicode=True, width=sys.maxsize)
+    return text.removesuffix("...\n").rstrip("\n")
 
 
 def _check_files(corpus: CorpusFiles, languages: Sequence[str]) -> None:

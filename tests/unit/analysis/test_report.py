@@ -231,7 +231,7 @@ def test_what_came_out_stands_first(directory):
     )
     assert found == effects(contrasts[:2])
     assert found == [
-        "higher BLEU: RNN added to Baseline (+0.25 to +0.75)", "not detected: RNN added to CSLM (less than 1.12)",
+        "higher BLEU: RNN added to Baseline (+0.25 to +0.75)", "not significant: RNN added to CSLM (less than 1.12)",
     ]  # fmt: skip
     assert other_found == found[:1]
     rest = page[page.index("<h3>test:") :]  # after the dev sets, which have no effects

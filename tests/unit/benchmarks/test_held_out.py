@@ -126,13 +126,13 @@ def test_what_was_not_repeated_is_assumed(held_out):
 @pytest.mark.parametrize(
     ("interval", "paper", "said"),
     [
-        ((0.1, 0.4), None, "above 0"),
-        ((0.1, 0.4), 0.57, "above 0, smaller"),
-        ((0.1, 0.6), 0.57, "above 0, agrees"),
-        ((-0.4, -0.1), 0.57, "below 0, smaller"),
-        ((-0.1, 0.3), 0.57, "contains 0, smaller"),
-        ((-0.1, 0.6), 0.57, "inconclusive: contains 0 and the paper's figure"),
-        ((0.6, 0.9), 0.57, "above 0, larger"),
+        ((0.1, 0.4), None, "significant"),
+        ((0.1, 0.4), 0.57, "significant, smaller"),
+        ((0.1, 0.6), 0.57, "significant, agrees"),
+        ((-0.4, -0.1), 0.57, "significant loss, smaller"),
+        ((-0.1, 0.3), 0.57, "not significant, smaller"),
+        ((-0.1, 0.6), 0.57, "inconclusive: 0 and the paper's figure"),
+        ((0.6, 0.9), 0.57, "significant, larger"),
     ],
 )
 def test_two_answers(held_out, interval, paper, said):

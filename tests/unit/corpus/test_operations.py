@@ -64,6 +64,16 @@ def test_a_split_of_lists(tmp_path: Path) -> None:
     assert (tmp_path / "out/dev.en").read_text().splitlines() == parts.texts["dev"][0]
 
 
+def test_a_small_corpus_is_not_used_up_by_dev_and_test() -> None:
+    """Without sizes, dev and test have a tenth of the pairs each; an empty pair is not counted."""
+    sides = [[f"{word} number {n} of {n * n} {lang}" for n, word in enumerate(map(chr, range(97, 117)))] + [""]
+             for lang in ("boats", "bateaux")]  # fmt: skip
+    parts = rnnsmt.corpus.split(*sides, **LANGUAGES, similarity=1.0)
+    assert parts.counts.report()["pairs"] == {"train": 16, "dev": 2, "test": 2}
+    parts = rnnsmt.corpus.split(*sides, **LANGUAGES, similarity=1.0, test=5)
+    assert parts.counts.report()["pairs"] == {"train": 13, "dev": 2, "test": 5}
+
+
 def test_messages_name_arguments(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^source and target: cannot determine the languages; specify source_lang"):
         rnnsmt.corpus.prepare(ENGLISH, FRENCH)

@@ -300,7 +300,8 @@ def test_the_page_of_languages_names_those_of_the_rules() -> None:
     rules = {row[0]: set(row[1].split()) for row in rows if len(row) == 2}
     for part, languages in LANGUAGES.items():
         assert [found for rule, found in rules.items() if part in rule] == [set(languages)], part
-    without_spaces = PAGE.read_text(encoding="utf-8").split("## Languages without spaces")[1].split(" are written")[0]
+    without_spaces = PAGE.read_text(encoding="utf-8").split("## Languages without spaces")[1]
+    without_spaces = without_spaces.split(": ")[1].split(".")[0]
     assert set(without_spaces.split()) == WITHOUT_SPACES
 
 

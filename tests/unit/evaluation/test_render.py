@@ -218,7 +218,7 @@ def test_a_sentence_says_what_was_detected_and_how_much_was_missed(outputs):
         added_to = " + ".join(labels[part] for part in row["without"].split("_"))
         said = f"{labels[row['feature']]} added to {added_to} ("
         assert row["p_strict"] >= 0.05  # two sentences are too few to detect a difference
-        assert f"{said}less than {max(row['high'], 0):.2f})" in text.split("not detected")[1]
+        assert f"{said}less than {max(row['high'], 0):.2f})" in text.split("not significant")[1]
     found = {"feature": "rnn", "without": "cslm", "low": 0.123, "high": 0.71, "p_strict": 0.01}
     assert render.contrast_words(found) == "RNN added to CSLM (+0.12 to +0.71)"
     assert (

@@ -82,6 +82,8 @@ def test_own_files(tmp_path: Path) -> None:
     found = settings(tmp_path / "run")
     assert found["languages"] == {"source": "en", "target": "de"}
     assert found["data_dir"] == "../data"
+    lines = (tmp_path / "run/config.yaml").read_text(encoding="utf-8").splitlines()
+    assert "  - {name: train, role: bitext, source: train.en.gz, target: train.de.gz}" in lines, "as a person writes it"
     assert [(c["name"], c["role"], c.get("source"), c["target"]) for c in found["corpora"]] == [
         ("train", "bitext", "train.en.gz", "train.de.gz"),
         ("train-2", "bitext", "opus/train.en", "opus/train.de"),
