@@ -3,7 +3,7 @@
 A file of arrays (``rnnsmt.base.array_file``), with the entry ``pairs``, the fingerprint of the store. There are three
 kinds:
 
-* Scores of the phrase table (`phrases score`): the scores in Moses' order (``SCORE_NAMES``), ``links`` (bit 8 · target +
+* Scores of the phrase table (`phrases score`): scores in Moses' order (``SCORE_NAMES``), ``links`` (bit 8 · target +
   source), the counts of target phrase, source phrase and pair (``COUNT_NAMES``), and ``affiliations``, which has one
   element for each target word (``rnnsmt.align.affiliation``). An imported table has no links; its counts are 0 if it
   does not have them.
