@@ -97,6 +97,10 @@ class TableScores:
         """Return the scores of some pairs as numbers of six digits [rows, scores]."""
         return six_digits(np.stack([self.arrays[name][rows] for name in self.names], axis=1))
 
+    def release(self) -> None:
+        """Unmap the pages that have been read, e.g. in a pass over all pairs."""
+        self.arrays.release()
+
 
 def _check_pairs(arrays: ArrayFile, pairs: PhrasePairs) -> None:
     if arrays.entries.get("pairs") != pairs.fingerprint:

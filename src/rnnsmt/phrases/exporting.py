@@ -63,7 +63,7 @@ def export_phrase_table(pairs: StrPath, scores: StrPath, output: StrPath, thread
     def content(rows: slice) -> tuple[Any, ...]:
         return links[rows], np.stack([array[rows] for array in counts], 1).astype(np.int64), table.probabilities(rows)
 
-    _export(store, output, threads, write_phrase_lines, content)
+    _export(store, table, output, threads, write_phrase_lines, content)
     return {"phrase pairs": len(store)}
 
 
@@ -76,11 +76,12 @@ def export_reordering_table(pairs: StrPath, scores: StrPath, output: StrPath, th
     """
     store = PhrasePairs(pairs)
     table = TableScores(scores, store, "phrases reordering")
-    _export(store, output, threads, write_reordering_lines, lambda rows: (table.probabilities(rows),))
+    _export(store, table, output, threads, write_reordering_lines, lambda rows: (table.probabilities(rows),))
 
 
 def _export(
     store: PhrasePairs,
+    table: TableScores,
     output: StrPath,
     threads: int,
     kernel: Callable[..., tuple[int, int]],
@@ -100,6 +101,7 @@ def _export(
             _write_lines(out, kernel, number, lines)
             meter.add(number)
             store.release()
+            table.release()
 
 
 def _blocks(store: PhrasePairs) -> Iterator[_Block]:
