@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +50,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         session.config.stash[LISTING] = listing(ROOT)
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail if the tests have left files in the checkout; modified files are ignored."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
+    """Fail if the tests have left files in the checkout; modified files are ignored.
+
+    The files are named after pytest's closing line, so that the end of a log shows why the run failed.
+    """
+    yield
     before = session.config.stash.get(LISTING, None)
     if before is not None and (new := sorted(listing(ROOT) - before)):
-        print(f"\nERROR: the tests have left {len(new)} files in the checkout: {', '.join(new[:10])} ...")
+        more = f" and {len(new) - 10} more" if len(new) > 10 else ""
+        print(f"\nERROR: the tests have left files in the checkout: {', '.join(new[:10])}{more}", flush=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

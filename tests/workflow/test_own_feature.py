@@ -1,6 +1,7 @@
 """The example package of docs/own-feature.md: its column and its metric in the workflow, and its files on the page."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,9 +22,10 @@ SYSTEMS = [
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory) -> str:
-    """Install the package in a directory, from a wheel; return the directory."""
-    target = tmp_path_factory.mktemp("package")
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(EXAMPLE)]
+    """Install the package in a directory, from a wheel; return the directory. Setuptools writes beside the sources."""
+    target, source = tmp_path_factory.mktemp("package"), tmp_path_factory.mktemp("source") / EXAMPLE.name
+    shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(source)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options], check=True)
     return str(target)
 
