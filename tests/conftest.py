@@ -32,6 +32,9 @@ CACHES = frozenset(
 )
 """Directories of the checkout that tools may write."""
 
+ONE_PROCESS = ("tests/unit/test_docs.py", "tests/unit/test_malformed_input.py", "tests/workflow/test_plans.py")
+"""Files whose tests share input that takes seconds: small models, parsed pages, dry runs."""
+
 LISTING = pytest.StashKey[set[str]]()
 
 
@@ -70,13 +73,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
     class ChapterScheduling(LoadScopeScheduling):
-        """Scheduler that assigns the tests of a directory of tests/unit to the same process, other tests to any."""
+        """Scheduler that assigns the tests of a package, and those of a file of ``ONE_PROCESS``, to the same process.
+
+        Other tests are assigned to any process.
+        """
 
         def _split_scope(self, nodeid: str) -> str:
-            directory = nodeid.partition("::")[0].rpartition("/")[0]
-            directory = (
-                "tests/unit/align" if directory == "tests/unit/phrases" else directory
-            )  # these run alignments, too
+            file = nodeid.partition("::")[0]
+            directory = file.rpartition("/")[0]
+            if file in ONE_PROCESS:
+                return file
+            if directory == "tests/unit/phrases":
+                return "tests/unit/align"  # these run alignments, too
             return directory if directory.startswith("tests/unit/") else nodeid
 
     return ChapterScheduling(config, log) if config.getoption("dist") == "load" else None
