@@ -24,12 +24,12 @@ def home(tmp_path_factory) -> Path:
     return install(tmp_path_factory.mktemp("moses"))
 
 
-@pytest.mark.parametrize("parts", ["alignment", "training", "tuning", "decoding"])
+@pytest.mark.parametrize("parts", [("alignment", "decoding"), ("training", "tuning")])
 def test_engines_mix(workflow, home, parts):
-    engine = f"{{{parts}: moses}}"
-    jobs = workflow.plan("--config", f"engine={engine}", f"moses_home={home}", SYSTEMS)
+    engine = ", ".join(f"{part}: moses" for part in parts)
+    jobs = workflow.plan("--config", f"engine={{{engine}}}", f"moses_home={home}", SYSTEMS)
     for rule, part in PARTS.items():
-        assert (rule in jobs) == (rule.startswith("moses_") == (parts == part)), rule
+        assert (rule in jobs) == (rule.startswith("moses_") == (part in parts)), rule
     assert "provenance" in jobs and "rnn_train" in jobs
 
 

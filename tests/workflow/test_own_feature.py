@@ -42,9 +42,8 @@ def test_the_page_has_the_files_of_the_package():
 def test_a_configuration_names_what_the_package_adds(workflow: Workflow, package: str):
     jobs = workflow.plan("--config", *SYSTEMS, PYTHONPATH=package)
     assert jobs.items() >= {"score_column": 3, "augment": 2, "mert": 3, "decode": 3}.items(), "two shards of the RNN"
-    for words, said in ((SYSTEMS, "evaluation.metrics"), (SYSTEMS[:2], "no feature shared")):
-        refused = workflow.call("--dry-run", "--config", *words)
-        assert refused.returncode and said in refused.stdout + refused.stderr
+    refused = workflow.call("--dry-run", "--config", *SYSTEMS)
+    assert refused.returncode and "evaluation.metrics" in refused.stdout + refused.stderr
 
 
 @pytest.mark.slow

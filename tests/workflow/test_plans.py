@@ -278,7 +278,9 @@ for cells in (50, 100, 1000, 100_000):
         shell: "touch {output}"
 """
     expected = {50: 425, 100: 425, 1000: 1550, 100_000: int(100 + MOST_NEURAL_MEGABYTES)}
-    plan = call_with(workflow, rules, "-n", "--config", "cluster=true", "--", *(f"{cells}.out" for cells in expected))
+    plan = call_with(
+        workflow, rules, "--dry-run", "--config", "cluster=true", "--", *(f"{cells}.out" for cells in expected)
+    )
     memory = {rule: int(re.search(r"mem_mb=(\d+)", job)[1]) - 300 for rule, job in jobs_of(plan.stdout)}
     assert memory == {f"searches_{cells}": megabytes for cells, megabytes in expected.items()}, plan.stderr
 
@@ -292,7 +294,7 @@ def test_a_machine_has_no_more_memory_than_it_has(workflow):
         (["--resources", "mem_mb=1000"], 1000),
         (["--config", "cluster=true"], 10**9 + 300),
     ):
-        plan = call_with(workflow, rule, "large", "-n", *options).stdout
+        plan = call_with(workflow, rule, "large", "--dry-run", *options).stdout
         assert int(re.search(r"resources: .*mem_mb=(\d+)", plan).group(1)) == expected
 
 
@@ -769,11 +771,6 @@ def test_checks_of_a_corpus(recorded, tmp_path):
     assert all("--source train2.en" in command or "results/corpus/raw/" in command for command in unchecked)
 
 
-def test_lint_is_clean(workflow):
-    done = workflow.call("--lint")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 BARE = """
 import sys
 from pathlib import Path
@@ -787,7 +784,7 @@ main(["--lint"])
 """Lint without the package and its dependencies, as the workflow catalogue does."""
 
 
-def test_a_checkout_can_be_linted_without_the_package(tmp_path):
+def test_lint_is_clean_without_the_package_too(tmp_path):
     copy_of_checkout(tmp_path)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
         "PATH": "/usr/bin:/bin"
@@ -829,7 +826,7 @@ def test_an_invalid_corpus_is_reported_and_can_be_corrected(workflow):
         "  - {name: tuning, role: dev, source: dev.en, target: dev.fr}\n"
         "  - {name: tested, role: test, source: test.en, target: test.fr}\n"
     )
-    options = ["--configfile", str(config), "--until", "prepare_bitext"]
+    options = ["results/corpus/tokenized/mine.report.json", "--configfile", str(config)]
     done = workflow.call(*options)
     assert done.returncode != 0
     sentence = (
@@ -865,12 +862,10 @@ def test_swapped_sides_end_a_run(workflow):
         "  - {name: tested, role: test, source: test.en, target: test.fr}\n"
     )
     config.write_text(text)
-    options = ["--configfile", str(config)]
-    done = workflow.call(*options, "--until", "prepare_bitext")
+    options = ["results/corpus/tokenized/mine.report.json", "--configfile", str(config)]
+    done = workflow.call(*options)
     assert done.returncode != 0
     assert "error: source and target look swapped: train.fr looks like fr and train.en like en" in done.stderr
     config.write_text(text.replace("train.en}", "train.en, check: false}"))
-    assert workflow.call("results/corpus/overlap.json", *options).returncode == 0
-    assert json.loads((workflow.directory / "results/corpus/overlap.json").read_text()) == {
-        name: {"sentences": 30, "known": 0} for name in ("tuning", "tested")
-    }
+    assert workflow.call(*options).returncode == 0
+    assert json.loads((workflow.directory / "results/corpus/tokenized/mine.report.json").read_text())["kept"] == 30
