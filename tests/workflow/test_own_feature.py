@@ -1,6 +1,7 @@
 """The example package of docs/own-feature.md: its column and its metric in the workflow, and its files on the page."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -22,12 +23,12 @@ SYSTEMS = [
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory) -> str:
-    """Install the package in a directory, from a wheel; return the directory. Setuptools writes beside the sources."""
+    """Install the package in a directory, from a wheel; return the path of modules. Setuptools writes beside the sources."""
     target, source = tmp_path_factory.mktemp("package"), tmp_path_factory.mktemp("source") / EXAMPLE.name
     shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(source)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options], check=True)
-    return str(target)
+    return os.pathsep.join([str(target), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def test_the_page_has_the_files_of_the_package():
