@@ -23,7 +23,7 @@ SYSTEMS = [
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory) -> str:
-    """Install the package in a directory, from a wheel; return the path of modules. Setuptools writes beside the sources."""
+    """Install a copy of the package from a wheel; return the path of modules. Setuptools writes beside the sources."""
     target, source = tmp_path_factory.mktemp("package"), tmp_path_factory.mktemp("source") / EXAMPLE.name
     shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(source)]
