@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,9 @@ CACHES = frozenset(
 )
 """Directories of the checkout that tools may write."""
 
+ONE_PROCESS = ("tests/unit/test_docs.py", "tests/unit/test_malformed_input.py", "tests/workflow/test_plans.py")
+"""Files whose tests share input that takes seconds: small models, parsed pages, dry runs."""
+
 LISTING = pytest.StashKey[set[str]]()
 
 
@@ -50,11 +53,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         session.config.stash[LISTING] = listing(ROOT)
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail if the tests have left files in the checkout; modified files are ignored."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
+    """Fail if the tests have left files in the checkout; modified files are ignored.
+
+    The files are named after pytest's closing line, so that the end of a log shows why the run failed.
+    """
+    yield
     before = session.config.stash.get(LISTING, None)
     if before is not None and (new := sorted(listing(ROOT) - before)):
-        print(f"\nERROR: the tests have left {len(new)} files in the checkout: {', '.join(new[:10])} ...")
+        more = f" and {len(new) - 10} more" if len(new) > 10 else ""
+        print(f"\nERROR: the tests have left files in the checkout: {', '.join(new[:10])}{more}", flush=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -64,13 +73,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
     class ChapterScheduling(LoadScopeScheduling):
-        """Scheduler that assigns the tests of a directory of tests/unit to the same process, other tests to any."""
+        """Scheduler that assigns the tests of a package, and those of a file of ``ONE_PROCESS``, to the same process.
+
+        Other tests are assigned to any process.
+        """
 
         def _split_scope(self, nodeid: str) -> str:
-            directory = nodeid.partition("::")[0].rpartition("/")[0]
-            directory = (
-                "tests/unit/align" if directory == "tests/unit/phrases" else directory
-            )  # these run alignments, too
+            file = nodeid.partition("::")[0]
+            directory = file.rpartition("/")[0]
+            if file in ONE_PROCESS:
+                return file
+            if directory == "tests/unit/phrases":
+                return "tests/unit/align"  # these run alignments, too
             return directory if directory.startswith("tests/unit/") else nodeid
 
     return ChapterScheduling(config, log) if config.getoption("dist") == "load" else None

@@ -140,14 +140,19 @@ def examples(package: str, stage: str) -> list[list[str]]:
     ]
 
 
+@cache
+def every_command() -> list[list[str]]:
+    """Return the words of the commands of all pages."""
+    return [words for page in PAGES for words in commands(page)]
+
+
 @pytest.mark.parametrize(("package", "stage"), COMMANDS)
 def test_help_has_an_example_of_the_docs(package, stage):
     """Every command in the help of a stage is also in the docs, whose commands tests/workflow/test_docs.py runs."""
-    every = [words for page in PAGES for words in commands(page)]
     found = examples(package, stage)
     assert found
     for words in found:
-        assert words in every
+        assert words in every_command()
 
 
 @pytest.mark.parametrize(("package", "stage"), COMMANDS)

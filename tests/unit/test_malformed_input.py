@@ -4,10 +4,8 @@ A tiny model is built once by the stages themselves. Each case damages one file 
 outputs must not change.
 """
 
-import bz2
 import gzip
 import io
-import lzma
 import os
 import random
 import re
@@ -170,41 +168,13 @@ READERS = [
 
 @pytest.mark.parametrize(("stage", "name"), READERS)
 def test_files_that_cannot_be_read(place: Path, capsys: pytest.CaptureFixture[str], stage: str, name: str) -> None:
+    """Every reader names a truncated file and a directory; tests/unit/base has the other damages of ``open_binary``."""
     data, ini = (place / name).read_bytes(), (place / "moses.ini").read_text()
     truncated = with_suffix(place, STAGES[stage], name, ".gz", gzip.compress(data)[:-20])
     assert f"{name}.gz" in refused(place, truncated, capsys)
     (place / "moses.ini").write_text(ini)
     (place / name).mkdir()
     assert name in refused(place, STAGES[stage], capsys)
-
-
-@pytest.mark.parametrize(("stage", "name"), [("join", "tok.en"), ("decode", "lm.arpa")])
-@pytest.mark.parametrize(
-    ("suffix", "damage"),
-    [
-        (".gz", lambda data: data),  # not compressed
-        (".gz", lambda data: gzip.compress(data) + b"garbage"),
-        (".bz2", lambda data: bz2.compress(data)[:-20]),
-        (".xz", lambda data: lzma.compress(data)[:-20]),
-        ("", lambda data: b"\x28\xb5\x2f\xfd\x04\x58" + data),  # zstd
-    ],
-)
-def test_damages_of_compressed_files(
-    place: Path, capsys: pytest.CaptureFixture[str], stage: str, name: str, suffix: str, damage: Damage
-) -> None:
-    """What reads lines, and what reads blocks; all files are opened by one function."""
-    data = damage((place / name).read_bytes())
-    assert f"{name}{suffix}" in refused(place, with_suffix(place, STAGES[stage], name, suffix, data), capsys)
-
-
-@pytest.mark.parametrize(("stage", "name"), READERS)
-def test_several_gzip_members_are_one_file(
-    place: Path, capsys: pytest.CaptureFixture[str], stage: str, name: str
-) -> None:
-    data = (place / name).read_bytes()
-    half = data.find(b"\n", len(data) // 2) + 1
-    members = gzip.compress(data[:half]) + gzip.compress(data[half:])
-    assert main(with_suffix(place, STAGES[stage], name, ".gz", members).split()) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -215,17 +185,11 @@ def test_several_gzip_members_are_one_file(
     ],
 )
 def test_text_that_is_not_tokenised(place: Path, capsys: pytest.CaptureFixture[str], stage: str, name: str) -> None:
-    """A word must not contain a carriage return or a tab, wherever a tokenised text is read."""
+    """A word must not contain a tab, wherever a tokenised text is read; tests/unit/base has the other characters."""
     data = (place / name).read_bytes()
     second = data.index(b"\n") + 1
-    for content, sentence in (
-        (data.replace(b"\n", b"\r\n"), "line 1: control character U+000D; clean the text with"),
-        (data[:second] + data[second:].replace(b" ", b"\t", 1), "line 2: control character U+0009"),
-        (data[:second] + data[second:].replace(b" ", b" \xc2\x85 ", 1), "line 2: control character U+0085"),
-        (data[:second] + data[second:].replace(b" ", b" ||| ", 1), "line 2: contains |||, the field separator"),
-    ):
-        (place / name).write_bytes(content)
-        assert refused(place, STAGES[stage], capsys).startswith(f"{name}, {sentence}")
+    (place / name).write_bytes(data[:second] + data[second:].replace(b" ", b"\t", 1))
+    assert refused(place, STAGES[stage], capsys).startswith(f"{name}, line 2: control character U+0009")
 
 
 def test_names_that_are_not_utf8(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -273,39 +237,39 @@ UTF16: Damage = lambda data: data.decode().encode("utf-16")  # noqa: E731
 
 DAMAGES: list[tuple[str, str, str, Damage, str]] = [
     # (kind, stage, file, damage, error)
-    ("UTF-16", "prepare", "raw.en", UTF16, "raw.en: is UTF-16 or UTF-32, not UTF-8; convert it first"),
-    ("CR only", "prepare", "raw.fr", lambda d: d.replace(b"\n", b"\r"), "raw.fr: its lines end with CR instead of LF"),
-    ("blank", "prepare", "raw.en", lambda d: b"\n" * d.count(b"\n"), "none of 40 lines remains after cleaning (empty"),
-    ("one line less", "prepare", "raw.fr", lambda d: d[: d.rstrip().rfind(b"\n") + 1], "raw.fr has 39 lines, but"),
-    ("all rejected", "prepare", "raw.en", lambda d: d.replace(b"\n", b" \xff\n"), "40 of 40 lines (100 %) are not"),
+    ("UTF-16", "prepare", "raw.en", UTF16, "raw.en: is UTF-16"),
+    ("CR only", "prepare", "raw.fr", lambda d: d.replace(b"\n", b"\r"), "raw.fr: its lines end with CR"),
+    ("blank", "prepare", "raw.en", lambda d: b"\n" * d.count(b"\n"), "raw.en and raw.fr: none of 40 lines"),
+    ("one line less", "prepare", "raw.fr", lambda d: d[: d.rstrip().rfind(b"\n") + 1], "raw.fr has 39 lines"),
+    ("all rejected", "prepare", "raw.en", lambda d: d.replace(b"\n", b" \xff\n"), "40 of 40 lines"),
     ("UTF-16", "models", "dev.en", UTF16, "dev.en, line 1: not UTF-8 at byte 0"),
-    ("blank", "models", "dev.en", lambda d: b"\n" * 20, "dev.en: the training part contains no words"),
-    ("blank", "models", "tok.en", lambda d: b"\n" * 40, "tok.en: 0 of 40 lines contain words"),
-    ("too short", "models", "dev.en", lambda d: b"e1\n" * 19, "dev.en: 19 lines of in-domain text"),
-    ("blank", "curve", "tok.fr", lambda d: b"\n" * 40, "tok.fr: no words in the best 1 lines"),
+    ("blank", "models", "dev.en", lambda d: b"\n" * 20, "dev.en: "),
+    ("blank", "models", "tok.en", lambda d: b"\n" * 40, "tok.en: 0 of 40 lines"),
+    ("too short", "models", "dev.en", lambda d: b"e1\n" * 19, "dev.en: 19 lines"),
+    ("blank", "curve", "tok.fr", lambda d: b"\n" * 40, "tok.fr: no words"),
     ("NaN", "select", "scores", line(3, lambda row: b"nan"), "scores: contains NaN"),
-    ("text", "select", "scores", line(3, lambda row: b"good"), "scores: contains other lines than scores"),
+    ("text", "select", "scores", line(3, lambda row: b"good"), "scores: "),
     ("BOM", "check", "al", lambda d: b"\xef\xbb\xbf" + d, "al, line 1: '\\ufeff"),
-    ("line feed in a message", "lexical", "al", line(2, lambda row: b"\x0b"), "al, line 2: not a list of links"),
-    ("not UTF-8", "perplexity", "lm.arpa", line(9, lambda row: row + b"\xff"), "as a language model (not UTF-8)"),
-    ("bytes", "perplexity", "lm.arpa", lambda d: random.Random(1).randbytes(500), "lm.arpa, line 1: \\data\\ expected"),
-    ("negative count", "perplexity", "lm.arpa", header(2, b"-4"), "lm.arpa, line 3: 'ngram ORDER=COUNT' expected"),
-    ("other count", "perplexity", "lm.arpa", header(2, b"3"), "lm.arpa: KenLM cannot load it as a language model ("),
+    ("line feed in a message", "lexical", "al", line(2, lambda row: b"\x0b"), "al, line 2: "),
+    ("not UTF-8", "perplexity", "lm.arpa", line(9, lambda row: row + b"\xff"), "lm.arpa: "),
+    ("bytes", "perplexity", "lm.arpa", lambda d: random.Random(1).randbytes(500), "lm.arpa, line 1: \\data\\"),
+    ("negative count", "perplexity", "lm.arpa", header(2, b"-4"), "lm.arpa, line 3: "),
+    ("other count", "perplexity", "lm.arpa", header(2, b"3"), "lm.arpa: "),
     ("endless", "perplexity", "lm.arpa", line(3, lambda row: b"x" * 10**6), "lm.arpa, line 3"),
-    ("CR only", "perplexity", "lm.arpa", lambda d: d.replace(b"\n", b"\r"), "lm.arpa, line 1: \\data\\ expected"),
+    ("CR only", "perplexity", "lm.arpa", lambda d: d.replace(b"\n", b"\r"), "lm.arpa, line 1: \\data\\"),
     ("not UTF-8", "pairs", "pt", line(3, lambda row: b"\xff" + row), "pt, line 3: not UTF-8"),
     ("not UTF-8", "vocabularies", "tok.fr", line(4, lambda row: b"\xff" + row), "tok.fr, line 4: not UTF-8"),
-    ("half a line", "pairs", "pt", line(3, lambda row: row[:9]), "pt, line 3: 1 field(s) between |||"),
-    ("empty", "pairs", "pt", lambda d: b"", "pt: the table is empty"),
+    ("half a line", "pairs", "pt", line(3, lambda row: row[:9]), "pt, line 3: 1 field"),
+    ("empty", "pairs", "pt", lambda d: b"", "pt: "),
     ("empty", "column", "pairs.safetensors", lambda d: b"", "pairs.safetensors: is empty; create it with `rnnsmt phr"),
     (
         "cut",
         "column",
         "pairs.safetensors",
         lambda d: d[:-1],
-        "pairs.safetensors: not a complete file of arrays; create",
+        "pairs.safetensors: not a complete file",
     ),
-    ("text", "column", "pairs.safetensors", lambda d: b"a ||| x ||| 1\n", "pairs.safetensors: not a complete file of"),
+    ("text", "column", "pairs.safetensors", lambda d: b"a ||| x ||| 1\n", "pairs.safetensors: not a complete file"),
 ]
 
 
@@ -453,14 +417,3 @@ def test_a_text_of_a_language_model_stays_where_it_cannot_be_replaced(
 def test_a_training_without_enough_memory(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(trained / "checkpoint")
     assert "out of memory" in refused(trained, " ".join(overridden(TRAIN.split(), ["--hidden", "2147483647"])), capsys)
-
-
-@pytest.mark.parametrize(("stage", "name"), [("perplexity", "lm.arpa"), ("mert", "dev.fr"), ("table", "lex.e2f")])
-def test_compressed_files_damaged_at_their_beginning(
-    place: Path, capsys: pytest.CaptureFixture[str], stage: str, name: str
-) -> None:
-    """A compressed file with damage near its beginning is reported by all readers."""
-    data = bytearray(lzma.compress((place / name).read_bytes()))
-    data[30:40] = bytes(10)
-    (place / name).write_bytes(data)
-    assert refused(place, STAGES[stage], capsys).startswith(f"{name}: damaged")

@@ -119,7 +119,8 @@ def test_locks_with_hashes_have_the_versions_of_the_lock():
     assert torch["torch"] == plain["torch"]
     assert f"whl/cpu torch=={plain['torch']}\n" in (ROOT / "docs/install.md").read_text()
     assert not set(base) & set(torch)
-    for suffix in ("", "-torch"):
+    assert set(base) & set(pins(ROOT / "requirements-hashed-image.lock")) == {"python-dateutil"}, "of botocore"
+    for suffix in ("", "-torch", "-image"):
         text = (ROOT / f"requirements-hashed{suffix}.lock").read_text()
         assert "http" not in text
         for entry in re.split(r"^(?=\w)", text, flags=re.M)[1:]:

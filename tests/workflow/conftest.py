@@ -80,9 +80,9 @@ class Workflow:
         done = self.dry_run(*options, **environment)
         return Counter(re.findall(r"^ *(?:local)?rule (\w+):$", done.stdout + done.stderr, re.M))
 
-    def commands(self, rule: str, *config: str) -> str:
-        """Return the shell commands that a rule would run with these settings."""
-        jobs = self.dry_run("--config", *config).stdout.split(f"\nrule {rule}:\n")[1:]
+    def commands(self, rule: str, *options: str) -> str:
+        """Return the shell commands that a rule would run."""
+        jobs = self.dry_run(*options).stdout.split(f"\nrule {rule}:\n")[1:]
         return "\n".join(job.split("\nrule ")[0].split("Shell command: ")[1] for job in jobs)
 
 
@@ -102,9 +102,15 @@ def workflow(tmp_path) -> Workflow:
 
 
 @pytest.fixture(scope="session")
-def plan(tmp_path_factory) -> Counter:
+def plans(tmp_path_factory) -> Workflow:
+    """Return a workflow in an empty directory for dry runs, which tests with the same options share."""
+    return Workflow(tmp_path_factory.mktemp("plans"))
+
+
+@pytest.fixture(scope="session")
+def plan(plans) -> Counter:
     """Return the jobs of the default configuration."""
-    return Workflow(tmp_path_factory.mktemp("plan")).plan()
+    return plans.plan()
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import rnnsmt
-from tests.workflow.conftest import ROOT, SMALL, copy_of_checkout
+from tests.workflow.conftest import ROOT, SMALL, Workflow, copy_of_checkout
 
 COMPILERS = re.compile(r"(.*-)?(cc|c\+\+|gcc|g\+\+|clang|clang\+\+|cpp|c89|c99|ld|as|nvcc)(-[\d.]+)?")
 """Names of the programs of a compiler."""
@@ -94,8 +94,17 @@ def test_a_plan_in_an_empty_directory(installed, plan, tmp_path):
     ]
 
 
-def test_a_wheel_beside_a_checkout_has_its_version(installed, workflow, tmp_path_factory):
+@pytest.fixture
+def only_the_configuration(tmp_path) -> Workflow:
+    """Return a workflow with a rule that has nothing to do, which checks the package and its configuration."""
+    common = f"include: {str(ROOT / 'workflow/rules/common.smk')!r}\n"
+    (tmp_path / "Snakefile").write_text(f"{common}rule nothing:\n    output: 'x'\n    shell: 'touch x'\n")
+    return Workflow(tmp_path, tmp_path / "Snakefile")
+
+
+def test_a_wheel_beside_a_checkout_has_its_version(installed, only_the_configuration, tmp_path_factory):
     """Rules of a checkout accept an installed package of the same version and refuse any other."""
+    workflow = only_the_configuration
     done = workflow.call("--dry-run", PYTHONPATH=str(installed))
     assert done.returncode == 0, done.stdout
     other = tmp_path_factory.mktemp("other")
@@ -127,10 +136,10 @@ runpy.run_module("snakemake", run_name="__main__")
 """
 
 
-def test_networks_need_pytorch(workflow):
+def test_networks_need_pytorch(only_the_configuration):
     """A run with networks begins with a warning if PyTorch is missing; systems without networks do not require it."""
     for options, warned in (([], True), (["--config", "compare=[baseline]"], False)):
-        command = [sys.executable, "-c", NO_TORCH, *workflow.options("-n", *options)]
+        command = [sys.executable, "-c", NO_TORCH, *only_the_configuration.options("-n", *options)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert ("warning: rnn, cslm, nnjm: these networks require PyTorch" in done.stderr + done.stdout) == warned

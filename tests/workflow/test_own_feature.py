@@ -1,6 +1,7 @@
 """The example package of docs/own-feature.md: its column and its metric in the workflow, and its files on the page."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -22,12 +23,12 @@ SYSTEMS = [
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory) -> str:
-    """Install the package in a directory, from a wheel; return the directory."""
-    target, copy = tmp_path_factory.mktemp("package"), tmp_path_factory.mktemp("copy") / "features"
-    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("build", "*.egg-info"))  # the build writes into it
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(copy)]
+    """Install a copy of the package from a wheel; return the path of modules. Setuptools writes beside the sources."""
+    target, source = tmp_path_factory.mktemp("package"), tmp_path_factory.mktemp("source") / EXAMPLE.name
+    shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(source)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options], check=True)
-    return str(target)
+    return os.pathsep.join([str(target), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def test_the_page_has_the_files_of_the_package():
@@ -41,9 +42,8 @@ def test_the_page_has_the_files_of_the_package():
 def test_a_configuration_names_what_the_package_adds(workflow: Workflow, package: str):
     jobs = workflow.plan("--config", *SYSTEMS, PYTHONPATH=package)
     assert jobs.items() >= {"score_column": 3, "augment": 2, "mert": 3, "decode": 3}.items(), "two shards of the RNN"
-    for words, said in ((SYSTEMS, "evaluation.metrics"), (SYSTEMS[:2], "no feature shared")):
-        refused = workflow.call("--dry-run", "--config", *words)
-        assert refused.returncode and said in refused.stdout + refused.stderr
+    refused = workflow.call("--dry-run", "--config", *SYSTEMS)
+    assert refused.returncode and "evaluation.metrics" in refused.stdout + refused.stderr
 
 
 @pytest.mark.slow

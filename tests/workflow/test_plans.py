@@ -47,28 +47,32 @@ def test_the_demo_corpus(plan):
     assert_absent(plan, "fetch", "unpack", "check_alignment")
 
 
-def test_multi30k_tok(workflow, multi30k_tok):
-    config = ROOT / "workflow/configs/multi30k-tok.yaml"
-    jobs = workflow.plan("--configfile", str(config), "--config", f"data_dir={multi30k_tok}")
-    assert jobs.items() >= (BASELINE | NETWORKS | {"prepare_bitext": 4, "mert": 9, "decode": 9, "score": 9}).items()
-    assert jobs["raw_reference"] == 3
-    assert_absent(
-        jobs, "demo", "fetch", "truecase", "train_truecaser", "selection_score_bitext", "detokenize_reference"
-    )
+def test_commands_of_the_demo_corpus(plans):
+    """Its networks are small, jobs of one machine have ten years, and options that are not set are not passed."""
+    for stage, jobs in (("rnn train", 1), ("cslm train", 1), ("nnjm train", 1), ("tuning tune", 9)):
+        limits = re.findall(rf"rnnsmt {stage} .* --time-limit \$\(\((\d+) \* 60\)\) &>", plans.dry_run().stdout)
+        assert limits == [str(10 * 365 * 1440)] * jobs
+    assert all("--preset demo " in plans.commands(f"{network}_train") for network in ("rnn", "cslm", "nnjm"))
+    assert "--vocab-size 1500 " in plans.commands("rnn_prepare")
+    assert "--prune" not in plans.commands("language_model")
+    assert "--no-detruecase" not in plans.commands("score")
+    assert "--random" not in plans.commands("select_bitext")
 
 
-def test_multi30k_raw(workflow, shared_dir):
-    """The held-out set is separated from the training text; the published figures are beside four systems."""
-    options = ["--configfile", str(ROOT / "workflow/configs/multi30k.yaml"), "--config"]
-    data = f"data_dir={shared_dir}/data/multi30k"
-    jobs = workflow.plan(*options, data)
-    texts = {"separate": 2, "prepare_bitext": 5, "train_truecaser": 2, "truecase": 7, "raw_reference": 4}
+MULTI30K = ("--configfile", str(ROOT / "workflow/configs/multi30k.yaml"))
+
+
+def test_multi30k_raw(plans):
+    """Every file is downloaded once, and checked; the held-out set is separated from the training text."""
+    jobs = plans.plan(*MULTI30K)
+    texts = {"fetch": 8, "separate": 2, "prepare_bitext": 5, "train_truecaser": 2, "truecase": 7, "raw_reference": 4}
     networks = dict.fromkeys(("rnn_train", "cslm_train", "cslm_perplexity"), 3) | {"score_column": 7}
     systems = {"augment": 6, "augmented_ini": 9, "mert": 4, "decode": 4}
     assert jobs.items() >= (BASELINE | texts | networks | systems).items()
-    assert_absent(jobs, "fetch", "nnjm_train")
-    said = workflow.call("--dry-run", "-p", *options, data).stdout
-    files = f"corpus separate --bitext {shared_dir}/data/multi30k/train.en.gz {shared_dir}/data/multi30k/train.fr.gz"
+    assert_absent(jobs, "nnjm_train")
+    said = plans.dry_run(*MULTI30K).stdout
+    assert len(re.findall(r"corpus fetch --url https://\S+ +--sha256 [0-9a-f]{64} ", said)) == 8
+    files = r"corpus separate --bitext \S+/train.en.gz \S+/train.fr.gz"
     held_out, training = (
         re.search(rf"{files} {option} ([\d ]+) --", said)[1] for option in ("--lines", "--without-lines")
     )
@@ -78,41 +82,37 @@ def test_multi30k_raw(workflow, shared_dir):
     assert "--optimizer mert" in said
 
 
-def test_mini_wmt(workflow, shared_dir):
-    config = ROOT / "workflow/configs/mini-wmt.yaml"
-    jobs = workflow.plan("--configfile", str(config), "--config", f"data_dir={shared_dir}/data/mini-wmt")
-    expected = {"prepare_bitext": 7, "prepare_mono": 1, "mert": 9, "decode": 9}
-    assert jobs.items() >= (BASELINE | NETWORKS | expected).items()
+OWN = """
+corpora:
+- {name: opus, role: bitext, file: en-fr.txt.zip, members: {source: a b.en, target: c.fr},
+   download: {file: {url: 'https://example.org/en-fr.txt.zip', sha256: null, mirrors: ['ftp://x/y.zip']}}}
+- {name: own, role: bitext, file: own.tmx}
+- {name: gazette, role: mono, in_domain: true, target: gazette.fr}
+- {name: dev, role: dev, file: dev.tsv, columns: [4, 2]}
+- {name: test, role: test, file: test.clean}
+alignment: {external: mine.align}
+compare: [baseline, cslm, nnjm]
+"""
+"""Corpora of one file, monolingual in-domain text, and an alignment that was made elsewhere."""
 
 
-def test_downloads_without_data_dir(workflow):
-    """Every file is downloaded once, and checked."""
-    jobs = workflow.plan("--configfile", str(ROOT / "workflow/configs/multi30k.yaml"))
-    assert (jobs["fetch"], jobs["separate"]) == (8, 2)
-    said = workflow.call("--dry-run", "-p", "--configfile", str(ROOT / "workflow/configs/multi30k.yaml")).stdout
-    assert len(re.findall(r"corpus fetch --url https://\S+ +--sha256 [0-9a-f]{64} ", said)) == 8
+@pytest.fixture(scope="module")
+def own(tmp_path_factory) -> tuple[Workflow, tuple[str, ...]]:
+    """Return a directory with the files of ``OWN``, and the options of its plan."""
+    workflow = Workflow(tmp_path_factory.mktemp("own"))
+    for name in ("own.tmx", "dev.tsv", "test.clean.en", "test.clean.fr.gz", "gazette.fr", "mine.align"):
+        (workflow.directory / name).write_text(f"{name}\tb\n")
+    (workflow.directory / "own.yaml").write_text(OWN + f"data_dir: {workflow.directory}\n")
+    return workflow, ("--configfile", str(workflow.directory / "own.yaml"))
 
 
-def test_corpora_of_one_file(workflow, tmp_path):
+def test_corpora_of_one_file(own):
     """Corpora of one file are separated: a downloaded archive, a TMX file, a TSV file with columns, a prefix."""
-    data = tmp_path / "data"
-    data.mkdir()
-    for name in ("own.tmx", "dev.tsv", "test.clean.en", "test.clean.fr.gz"):
-        (data / name).write_text(f"{name}\tb\n")
-    config = tmp_path / "own.yaml"
-    config.write_text(
-        "corpora:\n"
-        "- {name: opus, role: bitext, file: en-fr.txt.zip, members: {source: a b.en, target: c.fr},\n"
-        "   download: {file: {url: 'https://example.org/en-fr.txt.zip', sha256: null, mirrors: ['ftp://x/y.zip']}}}\n"
-        "- {name: own, role: bitext, file: own.tmx}\n"
-        "- {name: dev, role: dev, file: dev.tsv, columns: [4, 2]}\n"
-        "- {name: test, role: test, file: test.clean}\n"
-        f"data_dir: {data}\n"
-    )
-    options = ["--configfile", str(config)]
+    workflow, options = own
+    data = workflow.directory
     jobs = workflow.plan(*options)
     assert jobs.items() >= {"fetch": 1, "separate": 3, "prepare_bitext": 4, "raw_reference": 2}.items()
-    said = workflow.call("--dry-run", "-p", *options).stdout
+    said = workflow.dry_run(*options).stdout
     for command in (
         r"corpus fetch --url https://example.org/en-fr.txt.zip --mirror ftp://x/y.zip --sha256 none",
         r"corpus separate --bitext results/downloads/\S+/en-fr.txt.zip --members 'a b.en' c.fr --source-lang en",
@@ -120,14 +120,41 @@ def test_corpora_of_one_file(workflow, tmp_path):
         rf"corpus separate --bitext {data}/dev.tsv --columns 4 2 --source-lang en",
         rf"corpus prepare --source {data}/test.clean.en --target {data}/test.clean.fr.gz --source-lang en",
         r"corpus prepare --source results/corpus/separated/opus.en.gz --target results/corpus/separated/opus.fr.gz",
-        rf"--inputs results/downloads/\S+/en-fr.txt.zip {data}/own.tmx {data}/dev.tsv {data}/test.clean.en",
+        rf"--inputs results/downloads/\S+/en-fr.txt.zip {data}/own.tmx {data}/gazette.fr {data}/dev.tsv",
     ):
         assert re.search(command, said), command
 
 
-def test_the_experiment_of_the_paper_without_its_data(workflow):
+def test_external_alignment(own):
+    workflow, options = own
+    assert workflow.plan(*options)["check_alignment"] == 1
+    assert_absent(workflow.plan(*options), "align_words", "symmetrize")
+    assert "--alignment results/align/external/aligned.gz " in workflow.commands("nnjm_prepare", *options)
+
+
+def test_in_domain_text_of_one_language(own):
+    """Monolingual in-domain text is used in the models of its own language only."""
+    workflow, options = own
+    models = workflow.dry_run(*options).stdout.split("rule selection_models:")[1:]
+    inputs = {
+        job.split("wildcards: kind=")[1].splitlines()[0]: job.split("input: ")[1].splitlines()[0] for job in models
+    }
+    assert {kind: "gazette" in files for kind, files in inputs.items()} == {
+        "bitext, lang=en": False,
+        "bitext, lang=fr": True,
+        "mono, lang=fr": True,
+    }
+
+
+def test_own_corpora_have_larger_networks_than_the_demo_corpus(own):
+    workflow, options = own
+    assert all("--preset small " in workflow.commands(f"{network}_train", *options) for network in ("cslm", "nnjm"))
+    assert "--vocab-size 15000 " in workflow.commands("nnjm_prepare", *options)
+
+
+def test_the_experiment_of_the_paper_without_its_data(plans):
     """The plan of WMT 2014 does not require its data; it includes the downloads."""
-    jobs = workflow.plan("--configfile", str(ROOT / "workflow/configs/wmt14.yaml"))
+    jobs = plans.plan("--configfile", str(ROOT / "workflow/configs/wmt14.yaml"))
     expected = {"fetch": 14, "unpack": 16, "prepare_bitext": 8, "prepare_mono": 7, "raw_reference": 3}
     expected |= {"selection_score_bitext": 5, "selection_score_mono": 12, "mert": 6, "decode": 6}
     expected |= {
@@ -141,14 +168,62 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
     assert found == BASELINE | NETWORKS | expected
 
 
-def test_threads_on_a_cluster(workflow):
-    """On a cluster, the threads do not depend on the machine that submits the jobs; --max-threads limits them."""
+CLUSTER = (
+    *("--cores", "99", "--resources", "gpu=8", "--set-scatter", "column=5"),
+    *("--config", "cluster=true", "job_hours=4", "rnn={device: cuda}"),
+)
+
+
+def jobs_of(text: str) -> list[tuple[str, str]]:
+    """Return the rule and the text of every job of a plan."""
+    return [(job.split(":")[0], job) for job in text.split("\nrule ")[1:]]
+
+
+def test_threads_on_a_cluster(plans):
+    """On a cluster, the threads do not depend on the machine that submits the jobs."""
     few = {"prepare_bitext": 8, "extract": 8, "augment": 8, "rnn_train": 4, "score_column": 4, "decode": 8, "score": 1}
-    for limit, expected in (([], few | {"align_words": 16, "mert": 16}), (["--max-threads", "2"], {"mert": 2})):
-        plan = workflow.call("--dry-run", "--cores", "99", "--config", "cluster=true", *limit).stdout
-        jobs = {job.split(":")[0]: job for job in plan.split("\nrule ")[1:]}
-        threads = {rule: re.search(r"^ *threads: (\d+)$", job, re.M) for rule, job in jobs.items()}
-        assert {rule: int(threads[rule][1]) if threads[rule] else 1 for rule in expected} == expected
+    expected = few | {"align_words": 16, "mert": 16}
+    jobs = dict(jobs_of(plans.dry_run(*CLUSTER).stdout))
+    threads = {rule: re.search(r"^ *threads: (\d+)$", job, re.M) for rule, job in jobs.items()}
+    assert {rule: int(threads[rule][1]) if threads[rule] else 1 for rule in expected} == expected
+
+
+def test_only_clusters_limit_the_time(plans):
+    """Long rules pass their time limit to their stages."""
+    plan = plans.dry_run(*CLUSTER).stdout
+    assert max(map(int, re.findall(r"runtime=(\d+)", plan))) == 240
+    for stage, jobs in (("rnn train", 1), ("cslm train", 1), ("nnjm train", 1), ("tuning tune", 9)):
+        assert re.findall(rf"rnnsmt {stage} .* --time-limit \$\(\((\d+) \* 60\)\) &>", plan) == ["240"] * jobs
+
+
+def test_parts_of_the_scoring(plans):
+    """The column of a network has as many jobs as shards, that of the word penalty has one."""
+    jobs = plans.plan(*CLUSTER)
+    assert (jobs["score_column"], jobs["augment"]) == (6, 3)
+
+
+def test_gpus_of_a_cluster(plans):
+    """Searches with a network request a GPU."""
+    searches = [job for rule, job in jobs_of(plans.dry_run(*CLUSTER).stdout) if rule in ("mert", "decode")]
+    assert len(searches) == 18
+    neural = ("system=cslm", "system=nnjm")
+    assert all(("gpu=1" in job) == any(system in job for system in neural) for job in searches)
+
+
+def test_gpu_and_cores_of_one_machine(plans):
+    """Networks have a GPU, which searches share; the parts of the scoring share the cores."""
+    jobs = jobs_of(plans.dry_run("--cores", "12", "--config", "rnn={device: cuda}").stdout)
+    networks = [job for rule, job in jobs if rule in ("rnn_train", "score_column", "cslm_train", "nnjm_train")]
+    assert len(networks) == 6
+    assert [job for job in networks if "gpu=1" not in job] == [job for job in networks if "column=wp" in job]
+    searches = [job for rule, job in jobs if rule in ("mert", "decode")]
+    assert len(searches) == 18
+    assert not any("gpu=1" in job for job in searches)
+    scoring = [job for rule, job in jobs if rule == "score_column"]
+    of_network, (other,) = ([job for job in scoring if ("column=rnn" in job) == which] for which in (True, False))
+    assert len(of_network) == 2
+    assert all("threads: 6" in job and "device=cuda" in job for job in of_network)
+    assert "threads: " not in other, "one, which is not printed"
 
 
 def test_every_rule_asks_for_memory_and_time():
@@ -193,17 +268,23 @@ def test_more_hypotheses_for_the_networks_need_more_memory(workflow):
     model.parent.mkdir(parents=True)
     for path in (model, workflow.directory / "text"):
         path.write_bytes(bytes(1 << 14))
-    rule = """
-rule searches:
-    input: source="text", network=["cslm/network1/model.safetensors"]
-    output: "out"
-    resources: mem_mb=search_megabytes(100, 0, neural=(200, 8000))
-    shell: "touch {output}"
+    rules = """
+from dataclasses import replace
+for cells in (50, 100, 1000, 100_000):
+    settings = replace(settings, search=replace(settings.search, cslm_cells=cells))
+    rule:
+        name: f"searches_{cells}"
+        input: source="text", network=["cslm/network1/model.safetensors"]
+        output: f"{cells}.out"
+        resources: mem_mb=search_megabytes(100, 0, neural=(200, 8000))
+        shell: "touch {output}"
 """
-    most = int(100 + MOST_NEURAL_MEGABYTES)
-    for cells, expected in ((50, 425), (100, 425), (1000, 1550), (100_000, most)):
-        plan = call_with(workflow, rule, "out", "-n", "--config", f"search={{cslm_cells: {cells}}}", "cluster=true")
-        assert f"mem_mb={expected + 300}" in plan.stdout, plan.stderr
+    expected = {50: 425, 100: 425, 1000: 1550, 100_000: int(100 + MOST_NEURAL_MEGABYTES)}
+    plan = call_with(
+        workflow, rules, "--dry-run", "--config", "cluster=true", "--", *(f"{cells}.out" for cells in expected)
+    )
+    memory = {rule: int(re.search(r"mem_mb=(\d+)", job)[1]) - 300 for rule, job in jobs_of(plan.stdout)}
+    assert memory == {f"searches_{cells}": megabytes for cells, megabytes in expected.items()}, plan.stderr
 
 
 def test_a_machine_has_no_more_memory_than_it_has(workflow):
@@ -215,53 +296,38 @@ def test_a_machine_has_no_more_memory_than_it_has(workflow):
         (["--resources", "mem_mb=1000"], 1000),
         (["--config", "cluster=true"], 10**9 + 300),
     ):
-        plan = call_with(workflow, rule, "large", "-n", *options).stdout
+        plan = call_with(workflow, rule, "large", "--dry-run", *options).stdout
         assert int(re.search(r"resources: .*mem_mb=(\d+)", plan).group(1)) == expected
 
 
 NOTHING = 'rule nothing:\n    output: "nothing"\n    shell: "command -v rnnsmt > {output}"\n'
 
 
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [(["cluster=false"], 10 * 365 * 1440), (["cluster=true"], 1440), (["cluster=true", "job_hours=4"], 240)],
-)
-def test_only_clusters_limit_the_time(workflow, settings, expected):
-    """Long rules pass their time limit to their stages: `job_hours` on a cluster, otherwise ten years."""
-    plan = workflow.call("--dry-run", "--printshellcmds", "--config", *settings).stdout
-    assert max(map(int, re.findall(r"runtime=(\d+)", plan))) == expected
-    for stage, jobs in (("rnn train", 1), ("cslm train", 1), ("nnjm train", 1), ("tuning tune", 9)):
-        told = re.findall(rf"rnnsmt {stage} .* --time-limit \$\(\((\d+) \* 60\)\) &>", plan)
-        assert told == [str(expected)] * jobs
-
-
 def test_the_command_must_be_on_path(workflow):
-    """A message says how to activate the environment, and which version the workflow requires."""
+    """A message says how to activate the environment."""
     done = call_with(workflow, NOTHING, "nothing", PATH="/usr/bin:/bin")
     assert done.returncode != 0
-    assert "its command is not on PATH: activate the environment (source " in done.stdout + done.stderr
-    wrong = "import rnnsmt\nrnnsmt.__version__ = '0.1'\n"
-    (workflow.directory / "sitecustomize.py").write_text(wrong)
-    done = call_with(workflow, NOTHING, "nothing", PYTHONPATH=f"{workflow.directory}:{ROOT / 'src'}")
-    assert "rnnsmt 0.1 is installed, but this workflow requires" in done.stdout + done.stderr
+    assert "PATH" in done.stdout + done.stderr and f"source {Path(sys.executable).parent}" in done.stdout + done.stderr
 
 
-def test_the_jobs_of_a_machine_share_its_memory(workflow):
-    """Jobs share 85 % of the memory of the machine, unless mem_mb is given; on a cluster there is no such limit."""
+def test_the_jobs_of_a_machine_share_its_memory_and_gpu(workflow):
+    """Jobs share 85 % of the memory and one GPU, unless mem_mb and gpu are given."""
     there = int(0.85 * psutil.virtual_memory().total / 1e6)
-    for options, limit in (([], there), (["--resources", "mem_mb=777"], 777)):
+    for options, memory, gpus in (([], there, 1), (["--resources", "mem_mb=777", "gpu=3"], 777, 3)):
         assert call_with(workflow, NOTHING, "nothing", "--force", *options).returncode == 0
-        assert re.search(rf"^Provided resources: .*\b{limit}\b", workflow.log(), re.MULTILINE)
+        (provided,) = re.findall("^Provided resources: .*$", workflow.log(), re.M)
+        assert re.search(rf"\b{memory}\b", provided) and f'Resource("gpu", {gpus})' in provided
 
 
-def test_a_printed_command_can_be_pasted(workflow):
+def test_a_printed_command_can_be_pasted(plans, tmp_path):
     """A printed command can be executed in an active environment."""
-    command = workflow.commands("demo", "demo={scale: 0.02}").split("\nrule ")[0].strip()
+    command = plans.commands("demo").strip().splitlines()[0].replace("--scale 1.0", "--scale 0.02")
+    assert "--scale 0.02" in command
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    (workflow.directory / "results/demo").mkdir(parents=True)
-    (workflow.directory / "results/logs/corpus").mkdir(parents=True)
-    subprocess.run(["bash", "-c", command.splitlines()[0]], cwd=workflow.directory, env=environment, check=True)
-    assert (workflow.directory / "results/demo/test.fr").stat().st_size > 100
+    (tmp_path / "results/demo").mkdir(parents=True)
+    (tmp_path / "results/logs/corpus").mkdir(parents=True)
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment, check=True)
+    assert (tmp_path / "results/demo/test.fr").stat().st_size > 100
 
 
 def test_one_image_and_one_environment(workflow):
@@ -277,24 +343,10 @@ def test_one_image_and_one_environment(workflow):
     assert set(of_rules.split(",")) <= set(extras)
 
 
-def test_the_image_has_no_entry_point_and_hashes():
-    """AWS Batch replaces only CMD; all packages but PyTorch's build for CPUs are installed with hashes."""
-    lines = [line for line in (ROOT / "Dockerfile").read_text().splitlines() if not line.startswith("#")]
-    assert not [line for line in lines if line.startswith("ENTRYPOINT")]
-    assert [line for line in lines if line.startswith("USER ")] == ["USER 1000:1000"]
-    installs = [line for line in lines if "pip install" in line]
-    unchecked = [line for line in installs if "--require-hashes" not in line and "--no-deps" not in line]
-    assert len(installs) >= 4 and not unchecked
-    versions = {}
-    for name in ("requirements-hashed.lock", "requirements-hashed-image.lock"):
-        versions[name] = dict(re.findall(r"^([\w.-]+)==(\S+)", (ROOT / name).read_text(), re.M))
-    both = set.intersection(*map(set, versions.values()))
-    assert both == {"python-dateutil"}, "the version that botocore requires"
-
-
-def test_the_commands_of_all_jobs_are_valid(workflow):
+def test_the_commands_of_all_jobs_are_valid(plans, many):
     """The parser of every command accepts the options of its jobs, with any number for what is known later."""
-    found = re.findall(r"Shell command: (.*)", workflow.dry_run().stdout)
+    runs = plans.dry_run(), plans.dry_run(*many), plans.dry_run(*TABLE2)
+    found = [command for run in runs for command in re.findall(r"Shell command: (.*)", run.stdout)]
     parts = [part.partition(" &> ")[0] for command in found for part in command.split(" && ")]
     commands = [part for part in parts if part.startswith("rnnsmt ")]
     assert len(commands) > 100
@@ -347,310 +399,189 @@ def test_the_rules_of_the_cluster_tests(tmp_path, rules, jobs):
     assert Workflow(tmp_path, tmp_path / "Snakefile").plan("--config", "cluster=true") == jobs
 
 
-def test_external_alignment(workflow):
-    (workflow.directory / "mine.align").write_text("0-0\n")
-    jobs = workflow.plan("--config", "alignment={external: mine.align}")
-    assert jobs["check_alignment"] == 1
-    assert "align_words" not in jobs
+def test_systems_need_their_own_features_only(plans):
+    """Without a network and with the word penalty, nothing is trained; a corpus that is kept whole is not scored."""
+    jobs = plans.plan("--config", "compare=[baseline, baseline_wp]", "selection={bitext: 1, mono: 1}")
+    expected = {"rnn_prepare": 1, "score_column": 1, "augment": 1, "augmented_ini": 1}
+    assert {rule: jobs[rule] for rule in NETWORKS if jobs[rule]} == expected
+    assert jobs.items() >= {"filter_tables": 2, "mert": 2, "decode": 2, "score": 2}.items()
+    assert not [rule for rule in jobs if rule.startswith("selection")]
 
 
-def test_a_corpus_kept_whole_is_not_scored(workflow):
-    everything = workflow.plan("--config", "selection={bitext: 1, mono: 1}")
-    assert not [rule for rule in everything if rule.startswith("selection")]
-
-
-def test_in_domain_text_of_one_language(workflow):
-    """Monolingual in-domain text is used in the models of its own language only."""
-    config = workflow.directory / "mine.yaml"
-    config.write_text(
-        "corpora:\n"
-        "  - {name: general, role: bitext, source: results/demo/general.en.gz, target: results/demo/general.fr.gz}\n"
-        "  - {name: gazette, role: mono, in_domain: true, target: results/demo/mono.fr.gz}\n"
-        "  - {name: tuning, role: dev, source: results/demo/dev.en, target: results/demo/dev.fr}\n"
-        "  - {name: tested, role: test, source: results/demo/test.en, target: results/demo/test.fr}\n"
-    )
-    plan = workflow.call("--dry-run", "--configfile", str(config))
-    assert plan.returncode == 0, plan.stdout + plan.stderr
-    inputs = {
-        job.split("wildcards: kind=")[1].splitlines()[0]: job.split("input: ")[1].splitlines()[0]
-        for job in (plan.stdout + plan.stderr).split("rule selection_models:")[1:]
-    }
-    assert {kind: "gazette" in files for kind, files in inputs.items()} == {
-        "bitext, lang=en": False,
-        "bitext, lang=fr": True,
-        "mono, lang=fr": True,
-    }
-
-
-def test_the_baseline_alone_needs_no_network(workflow):
-    jobs = workflow.plan("--config", "compare=[baseline]")
-    assert jobs["mert"] == 1
-    assert not set(NETWORKS) & set(jobs)
-
-
-SYSTEMS = {
-    "cslm": CSLM | {"augmented_ini": 1},
-    "nnjm": NNJM | {"augmented_ini": 1},
-    "cslm_nnjm": CSLM | NNJM | {"augmented_ini": 1},
-    "cslm_rnn_nnjm": RNN | CSLM | NNJM,
-    "baseline_wp": {"rnn_prepare": 1, "score_column": 1, "augment": 1, "augmented_ini": 1},
-    "cslm_rnn_wp": RNN | CSLM | {"score_column": 3},
+MANY = {
+    "networks": {"seeds": 2},
+    "tuning": {"runs": 4, "iterations": 5, "optimizer": "mira"},
+    "search": {"cslm_cells": 77},
+    "lm": {"prune": [0, 0, 1]},
+    "text": {"lowercase": True},
+    "selection": {"random": True},
+    "rnn": {"settings": {"hidden": 50}},
+    "cslm": {"unknown": "word"},
+    "nnjm": {"settings": {"window": 3}},
+    "seq2seq": {"networks": {"lstm": {}, "lstm_forward": {"source_order": "forward"}}},
+    "systems": {
+        "mine": {"features": ["rnn", "wp"]},
+        "other": {"features": ["wp", "rnn"]},
+        "lstm_forward": {"network": "lstm_forward"},
+        "baseline+lstm_pair": {"rescores": "baseline", "network": "lstm", "ensemble": 2, "weight": "even"},
+    },
+    "compare": [
+        *("baseline", "mine", "other", "cslm", "nnjm", "cslm_nnjm"),
+        *("baseline+cslm", "lstm_forward", "baseline+lstm_pair"),
+    ],
 }
-"""What is computed for a system besides the baseline's model."""
+"""Settings that differ from the defaults, and all kinds of systems, with two training runs of every network."""
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_system_needs_its_own_features_only(workflow, system):
-    jobs = workflow.plan("--config", f"compare=[{system}]")
-    assert {rule: jobs[rule] for rule in NETWORKS if jobs[rule]} == SYSTEMS[system]
-    assert jobs.items() >= {"mert": 1, "decode": 1, "score": 1}.items()
+@pytest.fixture(scope="module")
+def many(tmp_path_factory) -> tuple[str, ...]:
+    """Return the options of the plan with the settings of ``MANY``."""
+    path = tmp_path_factory.mktemp("many") / "many.yaml"
+    path.write_text(json.dumps(MANY))
+    return "--configfile", str(path)
 
 
-def test_systems_with_the_same_columns_share_the_table(workflow):
-    jobs = workflow.plan("--config", "systems={other: {features: [rnn]}}", "compare=[baseline, rnn, other]")
-    assert jobs.items() >= (RNN | {"select_pairs": 4, "mert": 3, "decode": 3}).items()
-
-
-def test_trainings(workflow):
-    """Every seed trains each network once, with its settings."""
-    settings = ["networks={seeds: 2}", "tuning={runs: 4}", "systems={mine: {features: [rnn, wp]}}"]
-    settings.append("rnn={settings: {hidden: 50}}")
-    jobs = workflow.plan("--config", *settings, "compare=[baseline, mine, cslm]")
-    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["score_column"], jobs["augment"]) == (2, 2, 5, 2)
-    assert (jobs["mert"], jobs["decode"], jobs["select_pairs"]) == (3, 3, 6)
-    assert jobs["augmented_ini"] == 4
-    command = workflow.commands("mert", *settings, "compare=[baseline, mine]")
+def test_trainings(plans, many):
+    """Every seed trains each network once, with its settings; systems with the same columns share the table."""
+    jobs = plans.plan(*many)
+    assert [jobs[f"{network}_train"] for network in ("rnn", "cslm", "nnjm")] == [2, 2, 2]
+    assert (jobs["score_column"], jobs["augment"], jobs["augmented_ini"]) == (5, 2, 8)
+    assert (jobs["mert"], jobs["decode"], jobs["select_pairs"]) == (6, 6, 6)
+    command = plans.commands("mert", *many)
     inis = " ".join(f"results/augmented/rnn_wp/network{n}/moses.ini" for n in (1, 2, 1, 2))
     directories = " ".join(f"results/augmented/rnn_wp/network{n}/selected/dev" for n in (1, 2, 1, 2))
-    assert f"--ini {inis} --model-dir {directories} " in command
-    train = workflow.commands("rnn_train", *settings, "compare=[baseline, mine]")
+    assert command.count(f"--ini {inis} --model-dir {directories} ") == 2
+    train = plans.commands("rnn_train", *many)
     assert train.count("--hidden 50 --seed 1 ") == train.count("--hidden 50 --seed 2 ") == 1
 
 
-def test_the_joint_model(workflow):
+def test_the_joint_model(plans, many):
     """The joint model is trained with the links of one aligner, once for every seed, and used by the search."""
-    settings = ["networks={seeds: 2}", "tuning={runs: 4}", "nnjm={settings: {window: 3}}"]
-    systems = ["compare=[baseline, nnjm, cslm_nnjm]"]
-    jobs = workflow.plan("--config", *settings, *systems)
-    assert jobs.items() >= {"nnjm_prepare": 1, "nnjm_train": 2, "cslm_train": 2, "augmented_ini": 4, "mert": 3}.items()
-    assert jobs["learning_curve"] == 2
-    assert_absent(jobs, "rnn_prepare", "rnn_train", "augment")
-    prepare = workflow.commands("nnjm_prepare", *settings, *systems)
+    prepare = plans.commands("nnjm_prepare", *many)
     texts = "--source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz"
     links = "--alignment results/align/model4/aligned.grow-diag-final-and.gz"
     assert f"{texts} {links} --vocab-size 1500 --output-dir results/nnjm/examples " in prepare
-    train = workflow.commands("nnjm_train", *settings, *systems)
+    train = plans.commands("nnjm_train", *many)
     assert [train.count(f"--preset demo --window 3 --seed {seed} ") for seed in (1, 2, 3)] == [1, 1, 0]
     networks = [f"results/nnjm/network{n}/model.safetensors" for n in (1, 2)]
     assert all(f"--output-model {path} " in train for path in networks)
-    inis = workflow.commands("augmented_ini", *settings, *systems)
+    inis = plans.commands("augmented_ini", *many)
     assert all(f"--network nnjm=../nnjm/network{n}/model.safetensors --unknown nnjm=class " in inis for n in (1, 2))
     assert (
-        "--network cslm=../cslm/network1/model.safetensors --unknown cslm=class "
+        "--network cslm=../cslm/network1/model.safetensors --unknown cslm=word "
         "--network nnjm=../nnjm/network1/model.safetensors " in inis
     )
-    mert = workflow.commands("mert", *settings, *systems).split("rnnsmt tuning tune ")[1:]
-    assert sum("--cslm-cells 50" in command for command in mert) == 2
-    own = workflow.commands("provenance", *settings, *systems)
+    own = plans.commands("provenance", *many)
     assert all(
         f"nnjm{n}=results/nnjm/network{n}/model.safetensors=results/nnjm/network{n}/history.json" in own for n in (1, 2)
     )
-    assert "nnjm=nnjm cslm_nnjm=cslm+nnjm" in workflow.commands("table1", *settings, *systems)
-    external = ["alignment={external: mine.align}", *systems]
-    (workflow.directory / "mine.align").write_text("0-0\n")
-    assert "--alignment results/align/external/aligned.gz " in workflow.commands("nnjm_prepare", *external)
 
 
-def test_the_networks_of_a_comparison(workflow):
+def test_the_networks_of_a_comparison(plans, many):
     """The comparison of two systems loads the networks of one run."""
-    plan = workflow.call("--dry-run", "--config", "networks={seeds: 3}", "compare=[baseline, cslm, cslm_nnjm]").stdout
-    jobs = [job.split("\nrule ")[0] for job in plan.split("\nrule compare_systems:\n")[1:]]
-    (job,) = [job for job in jobs if "system=cslm_nnjm" in job]
-    (files,) = re.findall(r"^ *input: (.*)$", job, re.M)
-    assert re.findall(r"results/(\w+)/network(\d)/model.safetensors", files) == [("cslm", "1"), ("nnjm", "1")]
+    jobs = [job for rule, job in jobs_of(plans.dry_run(*many).stdout) if rule == "compare_systems"]
+    inputs = [re.search(r"^ *input: (.*)$", job, re.M)[1] for job in jobs if "system=cslm_nnjm" in job]
+    assert len(inputs) == 2, "with the CSLM and with the NNJM alone"
+    for files in inputs:
+        assert re.findall(r"results/(\w+)/network(\d)/model.safetensors", files) == [("cslm", "1"), ("nnjm", "1")]
 
 
-def test_lists_are_scored_once_for_all_weights(workflow):
+def test_searches_wait_for_all_files_of_their_models(plans, many):
+    """A search reads more files than its command names: the ini names the language model and the networks."""
+    jobs = [(rule, job) for rule, job in jobs_of(plans.dry_run(*many).stdout) if rule in ("mert", "decode")]
+    assert len(jobs) == 12
+    for rule, job in jobs:
+        files = re.search(r"^ *input: (.*)$", job, re.M)[1].split(", ")
+        system = re.search(r"wildcards: .*system=(\w+)", job)[1]
+        networks = [f"results/{name}/network{n}/model.safetensors" for name in system.split("_") for n in (1, 2)]
+        expected = [path for path in networks if path.startswith(("results/cslm/", "results/nnjm/"))]
+        assert {"results/model/lm.arpa.gz", *expected} <= set(files), rule
+        assert sum(Path(path).name == "phrase-table.gz" for path in files) == (2 if "rnn_wp" in job else 1)
+
+
+TABLE2 = ("--configfile", str(ROOT / "workflow/configs/seq2seq.yaml"), "--", "results/table2.md")
+
+
+def test_lists_are_scored_once_for_all_weights(plans):
     """For Table 2, lists are rescored once for all weights, by five networks of the reversed source and one other."""
-    jobs = workflow.plan("--configfile", str(ROOT / "workflow/configs/seq2seq.yaml"), "--", "results/table2.md")
+    jobs = plans.plan(*TABLE2)
     assert "table1" not in jobs
     expected = {"seq2seq_prepare": 1, "seq2seq_train": 6, "seq2seq_translate": 3, "nbest_lists": 2, "rerank": 6}
     lists = {"seq2seq_rescore": 4, "even_weights": 4, "untuned_weights": 2, "tune_lists": 6, "score": 11}
     assert jobs.items() >= (expected | lists | {"mert": 2, "rnn_train": 1, "cslm_train": 1}).items()
 
 
-def test_words_outside_the_shortlist_in_lists(workflow):
-    """The CSLM scores words outside the shortlist as in the search."""
-    settings = ["compare=[baseline, baseline+cslm]"]
-    assert "--unknown class --device" in workflow.commands("cslm_rescore", *settings)
-    assert "--unknown word --device" in workflow.commands("cslm_rescore", *settings, "cslm={unknown: word}")
-
-
-def test_networks_of_lstms(workflow):
+def test_networks_of_lstms(plans, many):
     """Tuning runs alternate between the training runs of LSTMs; an ensemble has several networks of each."""
-    pair = "{rescores: baseline, network: lstm, ensemble: 2, weight: even}"
-    systems = f"systems={{baseline+lstm_pair: {pair}, lstm_forward: {{network: lstm_forward}}}}"
-    settings = [
-        "networks={seeds: 2}",
-        "tuning={runs: 4}",
-        systems,
-        "seq2seq={networks: {lstm: {}, lstm_forward: {source_order: forward}}}",
-        "compare=[baseline, lstm_forward, baseline+lstm_pair]",
-    ]
-    train = workflow.commands("seq2seq_train", *settings)
+    train = plans.commands("seq2seq_train", *many)
     assert [train.count(f"--preset demo --source-order forward --seed {seed} ") for seed in (1, 2, 3)] == [1, 1, 0]
     assert [train.count(f"--preset demo  --seed {seed} ") for seed in (1, 2, 3, 4, 5)] == [1, 1, 1, 1, 0]
     pairs = [" ".join(f"results/lstm/network{n}/model.safetensors" for n in pair) for pair in ((1, 2), (3, 4))]
-    lists = workflow.commands("seq2seq_rescore", *settings)
+    lists = plans.commands("seq2seq_rescore", *many)
     assert " ".join(f"--model {pairs[turn]} --model {pairs[turn]}" for turn in (0, 1, 0, 1)) in lists
-    bad = workflow.call("--dry-run", "--config", "seq2seq={networks: {lstm_x: {keep: best, held_out: 0}}}")
-    assert bad.returncode != 0
-    assert "seq2seq.networks.lstm_x: --keep best: requires held-out pairs" in bad.stdout + bad.stderr
 
 
-def test_incompatible_settings_are_reported_at_once(workflow):
-    done = workflow.call("--dry-run", "--config", "rnn={settings: {variant: supplementary, dropout: 0.2}}")
-    assert done.returncode != 0
-    assert "rnn.settings: --dropout 0.2: cannot be combined with --variant supplementary" in done.stdout + done.stderr
-    assert "Settings for " not in done.stdout + done.stderr
+def test_settings_of_the_search_and_of_tuning(plans, many):
+    """Settings of search and tuning are passed on; cslm_cells only to systems with a network in the search.
 
-
-def test_parts_of_the_scoring(workflow):
-    """The column of a network has as many jobs as shards, that of the word penalty has one."""
-    jobs = workflow.plan("--set-scatter", "column=5")
-    assert (jobs["score_column"], jobs["augment"]) == (6, 3)
-
-
-def test_the_parts_of_the_scoring_share_the_cores(workflow):
-    plan = workflow.call("--dry-run", "--cores", "12", "--config", "rnn={device: cpu}").stdout
-    jobs = [job.split("\nrule ")[0] for job in plan.split("\nrule score_column:\n")[1:]]
-    of_network, (other,) = ([job for job in jobs if ("column=rnn" in job) == which] for which in (True, False))
-    assert len(of_network) == 2
-    assert all("threads: 6" in job and "device=cpu" in job for job in of_network)
-    assert "threads: " not in other, "one, which is not printed"
-
-
-def test_one_gpu_job_at_a_time(workflow):
-    """Jobs that use a GPU run one at a time unless `gpu` is given; searches share the GPU."""
-    common = ["--config", "rnn={device: cuda}", "demo={scale: 0.02}", "--until", "demo", "--forcerun", "demo"]
-    for options, expected in (([], 1), (["--resources", "gpu=3"], 3)):
-        done = workflow.call(*options, *common)
-        assert done.returncode == 0, done.stderr
-        assert re.search(rf'Provided resources: .*gpu=Resource\("gpu", {expected}\)', workflow.log())
-    plan = workflow.call("--dry-run", "--config", "rnn={device: cuda}").stdout
-    jobs = plan.split("\nrule ")
-    networks = [job for job in jobs if job.startswith(("rnn_train:", "score_column:", "cslm_train:", "nnjm_train:"))]
-    assert len(networks) == 6
-    assert [job for job in networks if "gpu=1" not in job] == [job for job in networks if "column=wp" in job]
-    searches = [job for job in jobs if job.startswith(("mert:", "decode:"))]
-    assert len(searches) == 18
-    neural = ("system=cslm", "system=nnjm")
-    assert not any("gpu=1" in job for job in searches), "they share the GPU"
-    plan = workflow.call("--dry-run", "--config", "rnn={device: cuda}", "cluster=true", "--resources", "gpu=8").stdout
-    searches = [job for job in plan.split("\nrule ") if job.startswith(("mert:", "decode:"))]
-    assert len(searches) == 18
-    assert all(("gpu=1" in job) == any(system in job for system in neural) for job in searches)
-
-
-def test_the_table_knows_what_systems_are_made_of(workflow):
-    """The table gets the features of systems, and the name of the joined dev set."""
-    settings = ["systems={rnn_big: {features: [rnn]}}", "compare=[baseline, rnn_big]"]
-    command = workflow.commands("table1", *settings)
-    assert "--features baseline= rnn_big=rnn --trainings 1 --dev-set dev " in command
-
-
-def test_settings_of_the_search_and_of_mert(workflow):
-    """Settings of search and tuning are passed on; cslm_cells only to systems with a CSLM."""
-    settings = [
-        "search={cslm_cells: 77}",
-        "tuning={iterations: 5, optimizer: mira}",
-        "compare=[baseline, cslm]",
-    ]
-    commands = workflow.commands("mert", *settings).split("rnnsmt tuning tune ")[1:]
-    assert len(commands) == 2
+    The CSLM scores words outside the shortlist in lists as in the search.
+    """
+    commands = plans.commands("mert", *many).split("rnnsmt tuning tune ")[1:]
+    assert len(commands) == 6
     assert all("--nbest 50 --iterations 5 --optimizer mira --pop-limit" in command for command in commands)
-    assert all(("--cslm-cells 77" in command) == ("/cslm/" in command) for command in commands)
+    neural = re.compile("/cslm/|/nnjm/|/cslm_nnjm/")
+    assert all(("--cslm-cells 77" in command) == bool(neural.search(command)) for command in commands)
+    assert "--unknown word --device" in plans.commands("cslm_rescore", *many)
 
 
-def test_options_of_preparing_and_selecting(workflow):
+def test_the_table_knows_what_systems_are_made_of(plans, many):
+    """The table gets the features of systems, and the name of the joined dev set."""
+    features = "--features baseline= mine=rnn+wp other=rnn+wp cslm=cslm nnjm=nnjm cslm_nnjm=cslm+nnjm"
+    command = plans.commands("table1", *many)
+    assert f"{features} " in command and "--trainings 2 --dev-set dev " in command
+
+
+def test_options_of_preparing_and_selecting(plans, many):
     """Dev and test sets are kept completely; the random control of selection uses the scores of the lines."""
-    done = workflow.call("--dry-run", "--printshellcmds", "--config", "selection={random: true}")
-    commands = [line.split("Shell command: ")[1] for line in done.stdout.splitlines() if "Shell command: " in line]
     for kind in ("bitext", "mono"):
-        (command,) = [command for command in commands if f"--output-dir results/selection/{kind} " in command]
-        assert " --random 1 --output-dir " in command
-    assert sum("--random" in command for command in commands) == 2
-    prepare = [command for command in commands if "--report results/corpus/tokenized/" in command]
-    of = {command.split("--report results/corpus/tokenized/")[1].split(".")[0]: command for command in prepare}
+        command = plans.commands(f"select_{kind}", *many)
+        assert command.count(f" --random 1 --output-dir results/selection/{kind} ") == 1
+    prepare = plans.commands("prepare_bitext", *many) + plans.commands("prepare_mono", *many)
+    of = {command.split(".")[0]: command for command in prepare.split("--report results/corpus/tokenized/")[1:]}
     assert "--keep-all --min-lines 2 " in of["harbour-dev"]
     assert "--keep-all --threads" in of["harbour-test"]
     assert "--keep-all" not in of["harbour"] + of["general"] + of["gazette"]
 
 
-def test_pruning_of_the_language_model(workflow):
-    """--prune is passed only if lm.prune is set, so that other models are not estimated again."""
-    assert " --prune 0 0 1 --output results/model/lm.arpa.gz " in workflow.commands(
-        "language_model", "lm={prune: [0, 0, 1]}"
-    )
-    assert "--prune" not in workflow.commands("language_model", "lm={order: 4}")
+def test_options_of_texts_and_of_the_language_model(plans, many):
+    assert " --prune 0 0 1 --output results/model/lm.arpa.gz " in plans.commands("language_model", *many)
+    assert "--no-escape --lowercase --keep-all" in plans.commands("raw_reference", *many)
+    assert "--no-detruecase" in plans.commands("score", *many)
 
 
-def test_lower_case_everywhere(workflow):
-    commands = workflow.commands("raw_reference", "text={lowercase: true}")
-    assert "--no-escape --lowercase --keep-all" in commands
-    assert "--no-detruecase" in workflow.commands("score", "text={lowercase: true}")
-    assert "--no-detruecase" not in workflow.commands("score", "text={lowercase: false}")
-
-
-@pytest.mark.parametrize(
-    ("setting", "sentence"),
-    [
-        ("rnn={settings: {hiden: 3}}", "rnn.settings: unknown key hiden; did you mean hidden?"),
-        ("rnn={preset: papr}", "rnn.preset: must be auto, or demo, small or paper"),
-        ("nnjm={preset: papr}", "nnjm.preset: must be auto, or demo, small or paper, not 'papr'"),
-        ("nnjm={settings: {weight_decay: 0.1, optimizer: sgd}}", "nnjm.settings: --weight-decay 0.1: "),
-        ("systems={rnn: {features: [rn]}}", "did you mean rnn?"),
-        ("tuning={run: 3}", "tuning: unknown key run; did you mean runs?"),
-        ("data_dir=/not/there", "data_dir: /not/there is not a directory"),
-        ("compare=[basline]", "did you mean baseline?"),
-    ],
-)
-def test_mistakes_are_readable(workflow, setting, sentence):
-    done = workflow.call("--dry-run", "--config", setting)
-    assert done.returncode != 0
-    assert sentence in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_own_corpora_have_larger_networks_than_the_demo_corpus(workflow):
-    """Own corpora get larger networks than the demo corpus, unless the run is a trial (``quick``)."""
-    lines = [f"hello {i}\n" for i in range(50)]
-    for name in ("train", "dev", "test"):
-        for side in ("en", "fr"):
-            (workflow.directory / f"{name}.{side}").write_text(f"{name} {side}\n" + "".join(lines))
-    config = workflow.directory / "mine.yaml"
-    roles = {"train": "bitext", "dev": "dev", "test": "test"}
-    corpora = [{"name": f"my-{n}", "role": r, "source": f"{n}.en", "target": f"{n}.fr"} for n, r in roles.items()]
-    config.write_text(json.dumps({"corpora": corpora}))
-    own = ["--configfile", str(config)]
-    for options, preset, words in (
-        (own, "small", 15000),
-        ([*own, "--config", "quick=true"], "demo", 1500),
-        ([], "demo", 1500),
+def test_mistakes_are_readable(workflow):
+    """All mistakes of a configuration are reported at once, and nothing runs."""
+    for settings, said in (
+        (["tuning={run: 3}", "compare=[basline]"], ["tuning: unknown key run; did you mean runs?"]),
+        (
+            [
+                "rnn={settings: {variant: supplementary, dropout: 0.2}}",
+                "nnjm={settings: {weight_decay: 1, optimizer: sgd}}",
+            ],
+            ["rnn.settings: --dropout 0.2: ", "nnjm.settings: --weight-decay 1"],
+        ),
     ):
-        done = workflow.call("--dry-run", "--printshellcmds", *options)
-        assert f"nnjm train --examples results/nnjm/examples --preset {preset} " in done.stdout
-        for command in (f"--vocabularies results/rnn/vocabularies --preset {preset} ", f"--vocab-size {words} "):
-            assert command in done.stdout
-        assert f"cslm train --text results/cslm/text --preset {preset} " in done.stdout
+        done = workflow.call("--dry-run", "--config", *settings)
+        assert done.returncode != 0
+        assert all(line in done.stdout + done.stderr for line in said)
+        assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_a_missing_corpus_file_is_named(workflow):
     config = ROOT / "workflow/configs/mini-wmt.yaml"
     done = workflow.call("--dry-run", "--configfile", str(config), "--config", f"data_dir={workflow.directory}")
-    said = done.stdout + done.stderr
     assert done.returncode != 0
-    assert f"warning: corpora[0] (laws): source: {workflow.directory}/laws.en.xz does not exist; " in said
+    assert f"warning: corpora[0] (laws): source: {workflow.directory}/laws.en.xz " in done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -779,11 +710,10 @@ INTERRUPTED = [
 """Rules, their commands, changed settings, and an output."""
 
 
-def test_the_default_target_requests_every_output(tmp_path, small_config):
+def test_the_default_target_requests_every_output(plans, many):
     """Otherwise, a missing file would not be made again as long as the files made from it exist."""
-    for name, options in (("default", ()), ("small", ("--configfile", str(small_config)))):
-        (tmp_path / name).mkdir()
-        text = Workflow(tmp_path / name).dry_run(*options).stdout
+    for options in ((), many):
+        text = plans.dry_run(*options).stdout
         outputs = {path for paths in re.findall(r"^ {4}output: (.*)$", text, re.M) for path in paths.split(", ")}
         (inputs,) = re.findall(r"^rule all:\n {4}input: (.*)$", text, re.M)
         temporary = {path for path in outputs if path.endswith(".nbest.output")}
@@ -802,7 +732,6 @@ def test_no_stale_results_after_an_interrupted_job(recorded, tmp_path, rule, com
     directory = tmp_path / "run"
     subprocess.run(["cp", "-a", f"{recorded[0].directory}/.", str(directory)], check=True)
     workflow, options = Workflow(directory), ["--configfile", str(directory / "mine.yaml")]
-    assert not workflow.plan(*options)
     action = "exit 1" if how == "failure" else "touch started; sleep 600"
     program = tmp_path / "bin/rnnsmt"
     program.parent.mkdir()
@@ -844,11 +773,6 @@ def test_checks_of_a_corpus(recorded, tmp_path):
     assert all("--source train2.en" in command or "results/corpus/raw/" in command for command in unchecked)
 
 
-def test_lint_is_clean(workflow):
-    done = workflow.call("--lint")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 BARE = """
 import sys
 from pathlib import Path
@@ -862,7 +786,7 @@ main(["--lint"])
 """Lint without the package and its dependencies, as the workflow catalogue does."""
 
 
-def test_a_checkout_can_be_linted_without_the_package(tmp_path):
+def test_lint_is_clean_without_the_package_too(tmp_path):
     copy_of_checkout(tmp_path)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
         "PATH": "/usr/bin:/bin"
@@ -904,7 +828,7 @@ def test_an_invalid_corpus_is_reported_and_can_be_corrected(workflow):
         "  - {name: tuning, role: dev, source: dev.en, target: dev.fr}\n"
         "  - {name: tested, role: test, source: test.en, target: test.fr}\n"
     )
-    options = ["--configfile", str(config), "--until", "prepare_bitext"]
+    options = ["results/corpus/tokenized/mine.report.json", "--configfile", str(config)]
     done = workflow.call(*options)
     assert done.returncode != 0
     sentence = (
@@ -940,13 +864,10 @@ def test_swapped_sides_end_a_run(workflow):
         "  - {name: tested, role: test, source: test.en, target: test.fr}\n"
     )
     config.write_text(text)
-    options = ["--configfile", str(config)]
-    assert "look swapped" not in workflow.call("--dry-run", *options).stderr
-    done = workflow.call(*options, "--until", "prepare_bitext")
+    options = ["results/corpus/tokenized/mine.report.json", "--configfile", str(config)]
+    done = workflow.call(*options)
     assert done.returncode != 0
     assert "error: source and target look swapped: train.fr looks like fr and train.en like en" in done.stderr
     config.write_text(text.replace("train.en}", "train.en, check: false}"))
-    assert workflow.call("results/corpus/overlap.json", *options).returncode == 0
-    assert json.loads((workflow.directory / "results/corpus/overlap.json").read_text()) == {
-        name: {"sentences": 30, "known": 0} for name in ("tuning", "tested")
-    }
+    assert workflow.call(*options).returncode == 0
+    assert json.loads((workflow.directory / "results/corpus/tokenized/mine.report.json").read_text())["kept"] == 30

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,7 +20,14 @@ from hypothesis import strategies as st
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import Meter, track
-from rnnsmt.base.reading import count_lines, read_json, read_line_blocks, read_lines, read_parallel
+from rnnsmt.base.reading import (
+    check_tokenised,
+    count_lines,
+    read_json,
+    read_line_blocks,
+    read_lines,
+    read_parallel,
+)
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.base.writing import _temporary_prefix, scratch_directory, write_lines
 from rnnsmt.cli import main
@@ -77,32 +85,40 @@ with atomic_text({str(tmp_path / "out.gz")!r}) as out:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["other.gz", "out.gz"]
 
 
-def damaged(path, kind):
-    data = b"some text\n" * 1000
-    if kind == "truncated gz":
-        path.write_bytes(gzip.compress(data)[:-20])
-    elif kind == "no gz":
-        path.write_bytes(data)
-    elif kind == "spoilt gz":
-        packed = bytearray(gzip.compress(data))
-        packed[len(packed) // 2] ^= 0xFF
-        path.write_bytes(packed)
-    elif kind == "truncated xz":
-        path.write_bytes(lzma.compress(data)[:-20])
+TEXT = b"some text\n" * 1000
 
 
+def spoilt(data, start, stop):
+    """Return data with other bytes in a range."""
+    return data[:start] + bytes(byte ^ 0xFF for byte in data[start:stop]) + data[stop:]
+
+
+@pytest.mark.parametrize("read", [read_lines, read_line_blocks])
 @pytest.mark.parametrize(
-    ("name", "kind"),
-    [("a.gz", "truncated gz"), ("a.gz", "no gz"), ("a.gz", "spoilt gz"), ("a.xz", "truncated xz"), ("a.xz", "no gz")],
+    ("name", "content"),
+    [
+        ("a.gz", gzip.compress(TEXT)[:-20]),
+        ("a.gz", spoilt(gzip.compress(TEXT), 40, 41)),
+        ("a.gz", gzip.compress(TEXT) + b"garbage"),
+        ("a.gz", TEXT),
+        ("a.bz2", bz2.compress(TEXT)[:-20]),
+        ("a.xz", lzma.compress(TEXT)[:-20]),
+        ("a.xz", TEXT),
+        ("a", spoilt(lzma.compress(TEXT), 30, 40)),
+        ("a", b"\x28\xb5\x2f\xfd\x04\x58" + TEXT),
+    ],
 )
-def test_damaged_files(tmp_path, name, kind):
-    path = tmp_path / name
-    damaged(path, kind)
-    if kind == "no gz":
-        path.write_bytes(b"plain text\n")
-    message = "damaged or not compressed" if kind == "no gz" else "damaged after line"
-    with pytest.raises(InputError, match=message):
-        list(read_lines(path))
+def test_damaged_files(tmp_path, read, name, content):
+    """A file that cannot be decompressed is named, with a remedy."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=rf"/{name}: .*(create or download it again|decompress it first)"):
+        list(read(tmp_path / name))
+
+
+def test_several_gzip_members_are_one_file(tmp_path):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"a\nb") + gzip.compress(b"c\nd\n"))
+    assert list(read_lines(tmp_path / "a.gz")) == ["a", "bc", "d"]
+    assert b"".join(read_line_blocks(tmp_path / "a.gz")) == b"a\nbc\nd\n"
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
@@ -141,6 +157,23 @@ def test_bad_text_is_named_by_line(tmp_path):
     path.write_bytes(b"good\nbad \xff\n")
     with pytest.raises(InputError, match="a, line 2: not UTF-8 at byte 4"):
         list(read_lines(path))
+
+
+@pytest.mark.parametrize(
+    ("block", "line", "what"),
+    [
+        (b"a b\r\nc\r\n", 6, "U+000D; clean the text"),
+        (b"a b\nc\td\n", 7, "U+0009"),
+        (b"a b\nc \xc2\x85 d\n", 7, "U+0085"),
+        (b"a b\nc ||| d\n", 7, "contains |||"),
+        (b"a b\nc \xff d\n", 7, "not UTF-8 at byte 2"),
+    ],
+)
+def test_text_that_is_not_tokenised_is_named_by_line(block, line, what):
+    """The line is that of the file: five lines precede the block."""
+    check_tokenised(b"a b\n", "a", 5)
+    with pytest.raises(InputError, match=rf"^a, line {line}: .*{re.escape(what)}"):
+        check_tokenised(block, "a", 5)
 
 
 def test_an_endless_line_stops_the_reading(tmp_path, monkeypatch):

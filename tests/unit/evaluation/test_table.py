@@ -77,11 +77,19 @@ ALL = [score(system, test_set, run) for system in ("rnn", "cslm_rnn_wp", "baseli
        for test_set in ("test", "more", "dev")]  # fmt: skip
 
 
-def test_rows_means_and_order(tmp_path):
-    assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more", "--paper")) == 0
-    frame = table(tmp_path)
-    assert list(frame["system"]) == ["rnn"] * 4 + ["cslm_rnn_wp"] * 4 + ["baseline"] * 4
-    assert list(frame["test_set"])[:4] == ["dev", "test", "more", "both"]
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory):
+    """Create the table of three systems, two test sets, the dev set, and two joint sets."""
+    directory = tmp_path_factory.mktemp("joined")
+    options = ["--joint", "both=test+more", "--joint", "all=test+more+dev", "--paper"]
+    assert main(command(directory, write(directory, *ALL), *options)) == 0
+    return table(directory)
+
+
+def test_rows_means_and_order(joined):
+    frame = joined
+    assert list(frame["system"]) == ["rnn"] * 5 + ["cslm_rnn_wp"] * 5 + ["baseline"] * 5
+    assert list(frame["test_set"])[:5] == ["dev", "test", "more", "both", "all"]
     runs = [corpus_bleu(output_of("rnn", "test", run), [REFERENCES["test"]]).bleu for run in (1, 2, 3)]
     row = frame[(frame["system"] == "rnn") & (frame["test_set"] == "test")].iloc[0]
     assert row["bleu"] == pytest.approx(sum(runs) / 3, abs=1e-4)
@@ -91,9 +99,8 @@ def test_rows_means_and_order(tmp_path):
     assert row["unknown_words"] == 5
 
 
-def test_joint_test_set_is_one_corpus(tmp_path):
-    assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more", "--paper")) == 0
-    frame = table(tmp_path).set_index(["system", "test_set"])
+def test_joint_test_set_is_one_corpus(joined):
+    frame = joined.set_index(["system", "test_set"])
     hypotheses = output_of("rnn", "test", 2) + output_of("rnn", "more", 2)
     references = [REFERENCES["test"] + REFERENCES["more"]]
     row = frame.loc[("rnn", "both")]
@@ -104,23 +111,15 @@ def test_joint_test_set_is_one_corpus(tmp_path):
     assert pd.isna(row["paper_bleu"])
 
 
-def test_several_joint_test_sets(tmp_path):
-    options = ["--joint", "both=test+more", "--joint", "all=test+more+dev"]
-    assert main(command(tmp_path, write(tmp_path, *ALL), *options)) == 0
-    assert list(table(tmp_path)["test_set"])[:5] == ["dev", "test", "more", "both", "all"]
-
-
-def test_differences_to_the_baseline(tmp_path):
-    assert main(command(tmp_path, write(tmp_path, *ALL))) == 0
-    frame = table(tmp_path).set_index(["system", "test_set"])
+def test_differences_to_the_baseline(joined):
+    frame = joined.set_index(["system", "test_set"])
     difference = frame.loc[("rnn", "test")]["bleu"] - frame.loc[("baseline", "test")]["bleu"]
     assert frame.loc[("rnn", "test")]["diff_baseline"] == pytest.approx(difference, abs=2e-4)
     assert pd.isna(frame.loc[("baseline", "test")]["diff_baseline"])
 
 
-def test_significance_of_the_differences(tmp_path):
-    assert main(command(tmp_path, write(tmp_path, *ALL), "--joint", "both=test+more")) == 0
-    frame = table(tmp_path).set_index(["system", "test_set"])
+def test_significance_of_the_differences(joined):
+    frame = joined.set_index(["system", "test_set"])
     assert frame.loc["baseline"][["p_bootstrap", "p_strict"]].isna().all(axis=None)
     systems = [
         np.array([[*score(system, part, run).sentences] for run in (1, 2, 3)])

@@ -56,7 +56,7 @@ def test_reads_what_moses_writes(tmp_path: Path) -> None:
 
 def test_written_elsewhere_it_leads_to_the_same_files_with_the_same_weights(tmp_path: Path) -> None:
     ini = MosesIni.read(_written(tmp_path))
-    ini.weights["LM0"] = [0.123456789]
+    ini.weights["LM0"], ini.weights["Distortion0"] = [0.123456789], [0.0]
     target = tmp_path / "runs" / "one" / "moses.ini"
     ini.write(target)
     again = MosesIni.read(target)

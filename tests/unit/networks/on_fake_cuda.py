@@ -6,7 +6,10 @@ Values are computed on the CPU; the limits of launches, copies and waits are tho
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
+from rnnsmt.base.reading import read_json
+from rnnsmt.base.resuming import Stop
 from rnnsmt.cslm.settings import CslmSizes
 from rnnsmt.networks import ngram_scorer
 from rnnsmt.networks.data import Vocabulary
@@ -263,6 +266,22 @@ def test_a_checkpoint_resumes(tmp_path, text, pairs, setup, make):
         trainer.step()
     assert isinstance(again.flat, CudaTensor)
     assert torch.equal(first.flat.detach().cpu(), again.flat.detach().cpu())
+
+
+@pytest.mark.parametrize(
+    ("make", "length"), [(rnn_trainer, {"updates": 6, "evaluations": 2}), (cslm_trainer, {"epochs": 1})]
+)
+def test_a_whole_training_run(tmp_path, text, pairs, setup, make, length):
+    """The run writes checkpoints, a learning curve and a file with the parameters, which has no device."""
+    trainer = make(pairs if make is rnn_trainer else text, setup, **length)
+    with Stop(None) as stop:
+        trainer.fit(tmp_path / "checkpoint", 0.0, stop)
+    trainer.save(tmp_path / "m.safetensors", tmp_path / "h.json")
+    last = read_json(tmp_path / "h.json")["curve"][-1]
+    assert last["update"] == trainer.task.total and np.isfinite(list(last.values())).all()
+    saved = load_file(tmp_path / "m.safetensors")
+    parameters = dict(trainer.task.model.named_parameters())
+    assert saved and all(torch.equal(value, parameters[name].detach().cpu()) for name, value in saved.items())
 
 
 def test_dropout_of_a_minibatch_is_drawn_at_once():

@@ -17,24 +17,25 @@ pytestmark = [
 
 ROOT = Path(__file__).resolve().parents[3]
 
-OF_GPUS = [f"tests/unit/{name}" for name in ("rnn", "cslm", "search/test_neural.py")]
+ON_GPUS = ["tests/unit/networks/on_fake_cuda.py"]
+ON_GPUS += [f"tests/unit/{name}" for name in ("rnn", "cslm", "search/test_neural.py")]
+"""Tests of the simulated device, and packages with tests that require a GPU."""
 
 
-def run_on_fake_device(*arguments: str) -> str:
-    """Run tests on the simulated device; they must pass without skips. Return the last line of the output."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.unit.fake_cuda", "-p", "no:cacheprovider"]
-    done = subprocess.run([*command, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+def run_on_fake_device(which: str) -> None:
+    """Run tests on the simulated device; they must pass without skips."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.unit.fake_cuda", "-p", "no:cacheprovider", *ON_GPUS]
+    done = subprocess.run([*command, "-k", which], cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     last = done.stdout.strip().splitlines()[-1]
     assert "passed" in last
     assert "skipped" not in last
-    return last
 
 
-def test_updates_scores_and_what_is_left_on_the_processor():
-    run_on_fake_device("tests/unit/networks/on_fake_cuda.py")
+def test_updates_scores_and_tests_of_gpus():
+    run_on_fake_device("(cuda or gpu_equals) and not learns_the_toy_language")
 
 
-def test_tests_of_gpus_pass_there():
-    """The tests that require a GPU pass on the simulated device."""
-    run_on_fake_device(*OF_GPUS, "-k", "cuda or gpu_equals")
+@pytest.mark.slow
+def test_long_trainings():
+    run_on_fake_device("cuda and learns_the_toy_language")

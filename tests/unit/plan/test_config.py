@@ -406,6 +406,30 @@ def test_codes_of_languages():
         assert code_warning(lang) == (f"{lang} is not a two-letter code of ISO 639-1; correct it unless it is intended")
 
 
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"engine": "moses", "moses_home": None}, "moses_home: not set; "),
+        (
+            {"engine": "moses", "compare": ["cslm", "cslm_nnjm"]},
+            " the CSLM of cslm, cslm_nnjm; ",
+        ),
+        (
+            {"engine": {"decoding": "moses"}, "compare": ["nnjm"]},
+            " the NNJM of nnjm; ",
+        ),
+        ({"engine": "moses", "alignment": {"aligners": ["hmm"]}}, "alignment.aligners: Moses has no aligner hmm; use "),
+        ({"engine": "moses", "text": {"escape": False}}, "text.escape: Moses "),
+        ({"engine": "moses", "text": {"max_length": 120}}, "text.max_length: "),
+        ({"engine": "real"}, "engine: must be rnnsmt or moses or a map (key: value), "),
+        ({"engine": {"tuning": "moses", "search": "moses"}}, "available: alignment, training, tuning, decoding"),
+    ],
+)
+def test_what_moses_cannot_do(config, settings, said):
+    update_config(config, {"moses_home": "/moses", "compare": ["baseline", "rnn"]} | settings)
+    assert [line for line in mistakes(config) if said in line]
+
+
 def test_null_removes_a_key_of_a_merged_configuration(config):
     """Snakemake merges maps: a system of another kind keeps the keys of config.yaml unless they are null."""
     update_config(config, {"systems": {"lstm": {"ensemble": None, "beam": None}, "mine": {"features": None}}})

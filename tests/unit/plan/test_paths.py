@@ -3,12 +3,15 @@
 from dataclasses import replace
 
 import pytest
+import yaml
+from snakemake.utils import update_config
 
 from rnnsmt.config.corpus_entry import CorpusEntry, Download, Downloads
 from rnnsmt.plan import paths
 from rnnsmt.plan.paths import Texts
+from rnnsmt.plan.validation import checked_config
 
-from .conftest import changed
+from .conftest import ROOT, changed
 
 
 @pytest.fixture
@@ -88,6 +91,18 @@ def test_without_selection(several):
     assert texts.scored("bitext") == texts.scored("mono") == []
     assert texts.training_text("en") == "results/corpus/truecased/near.en.gz"
     assert texts.lm_texts() == [f"results/corpus/truecased/{name}.fr.gz" for name in ("near", "press")]
+
+
+def test_text_that_is_tokenised_and_has_raw_references(config):
+    """In multi30k-tok.yaml, nothing is truecased or scored by selection, and no reference is detokenised."""
+    update_config(config, yaml.safe_load((ROOT / "workflow/configs/multi30k-tok.yaml").read_text()))
+    texts = Texts(checked_config(config))
+    assert texts.training_text("en") == "results/corpus/tokenized/train.en.gz"
+    assert texts.scored("bitext") == texts.scored("mono") == []
+    assert texts.plain_reference("dev") == "results/corpus/joined/raw/dev.fr.gz"
+    assert {texts.plain_reference(name) for name in texts.test} == {
+        f"results/corpus/raw/test_{year}_flickr.fr.gz" for year in (2016, 2017)
+    }
 
 
 def test_downloads(several):

@@ -28,6 +28,24 @@ def test_kinds_of_systems(resolved):
     assert systems.networks == ["rnn", "cslm"], "also those of a system that is rescored; columns first"
 
 
+@pytest.mark.parametrize(
+    ("system", "networks", "columns"),
+    [
+        ("baseline", [], []),
+        ("baseline_wp", [], ["wp"]),
+        ("rnn", ["rnn"], ["rnn"]),
+        ("cslm", ["cslm"], []),
+        ("cslm_nnjm", ["cslm", "nnjm"], []),
+        ("cslm_rnn_nnjm", ["rnn", "cslm", "nnjm"], ["rnn"]),
+        ("cslm_rnn_wp", ["rnn", "cslm"], ["rnn", "wp"]),
+    ],
+)
+def test_a_system_needs_its_own_features_only(resolved, system, networks, columns):
+    systems = Systems(changed(resolved, compare=[system]))
+    assert (systems.networks, systems.columns_used, systems.lstm_models) == (networks, columns, [])
+    assert systems.tuned == [system]
+
+
 def test_features_are_in_the_order_of_directories(resolved):
     resolved.systems["mine"] = SystemEntry(features=["wp", "rnn", "cslm"])
     systems = Systems(resolved)
