@@ -18,7 +18,9 @@ COMPARISONS = [
     for other in systems.smaller(system)
     for name in texts.test
 ]
-NETWORK_TITLES = network_titles(FEATURES)
+NETWORK_TITLES = network_titles(
+    [*FEATURES, *(name for system in settings.compare for name in systems.features(system))]
+)
 NETWORK_TITLES |= {name: label(name) for name in settings.seq2seq.networks}
 
 

@@ -75,7 +75,7 @@ class LearningCurve:
 
     @classmethod
     def read(cls, path: StrPath) -> "LearningCurve":
-        """Read a history written by ``rnn train``, ``cslm train``, ``nnjm train`` or ``seq2seq train``."""
+        """Read a history written by ``networks train``."""
         history = read_json(path)
         rows = history["curve"]
         trained, held_out = points(rows, ("train",)), points(rows, HELD_OUT)

@@ -55,7 +55,7 @@ def learning_curve(history: InputFiles, output: Figure = None, *, title: str = "
     r"""Plot the learning curve of a network.
 
     The curve is the perplexity per word of training and held-out data against epochs. Inputs are the histories written
-    by `rnn train`, `cslm train`, `nnjm train` or `seq2seq train`; each is a separate curve.
+    by `networks train`; each is a separate curve.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -204,7 +204,7 @@ def sentence_vectors(
             --output try/sentence-vectors.png --output-json try/sentence-vectors.json
 
     Args:
-        model: model file written by `seq2seq train`.
+        model: model file written by `networks train`.
         sentences: tokenised sentences, one per line, in groups separated by empty lines.
         output: output files: the figure (.png or .svg).
         output_json: output file: the plotted values (JSON).
@@ -318,7 +318,7 @@ def phrase_examples(
     Args:
         phrase_table: phrase table in Moses format.
         scores: output of `phrases column` for the pairs of the table (.npy), in consecutive shards.
-        model: model file written by `rnn train`.
+        model: model file written by `networks train`.
         pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
         vocabularies: directory written by `rnn prepare`.
         output_json: output file (JSON).
@@ -386,7 +386,7 @@ def embeddings(
             --output-json try/words.json
 
     Args:
-        model: model file written by `rnn train`.
+        model: model file written by `networks train`.
         pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
         vocabularies: directory written by `rnn prepare`.
         output: output files: the figure (.png or .svg).

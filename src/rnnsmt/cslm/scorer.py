@@ -16,7 +16,6 @@ from rnnsmt.lm.automaton import load_automaton
 from rnnsmt.networks.data import split
 from rnnsmt.networks.feed_forward import TrainedNetwork
 from rnnsmt.networks.ngram_scorer import NGramScorer
-from rnnsmt.networks.scoring import Block
 from rnnsmt.networks.text_scores import (
     ContextsAndWords,
     PerplexityReport,
@@ -47,11 +46,6 @@ def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float
         scores = word_scores(scorer, *_ngrams(scorer, block))
         ends = np.cumsum([len(words) + 1 for words in block])
         yield from np.add.reduceat(scores.astype(np.float64), np.concatenate([[0], ends[:-1]])).tolist()
-
-
-def scores_of_block(scorer: NGramScorer, block: Block) -> Iterator[float]:
-    """Yield ln p of the translations of some sentences, for ``add_to_nbest``."""
-    return sentence_scores(scorer, (text for _, texts in block for text in texts))
 
 
 def _ngrams(scorer: NGramScorer, sentences: list[list[str]]) -> ContextsAndWords:

@@ -1,1 +1,5 @@
-"""Code shared by all networks: training loop, optimizer, matrix products, softmax, options of their stages."""
+"""Networks: their kinds and training, and what all of them share: minibatches, gradients, softmax, model files."""
+
+from rnnsmt.networks.operations import rescore, train
+
+__all__ = ["rescore", "train"]

@@ -293,7 +293,7 @@ def loss_and_gradient(
     return sums.loss
 
 
-FORMAT = ModelFormat("rnnsmt-rnn-1", "an RNN Encoder-Decoder", "train the network again with `rnn train`")
+FORMAT = ModelFormat("rnnsmt-rnn-1", "an RNN Encoder-Decoder", "train the network again with `networks train`")
 
 
 def save_model(path: StrPath, model: RNNEncoderDecoder, meta: dict[str, Any]) -> None:

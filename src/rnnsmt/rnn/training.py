@@ -115,7 +115,7 @@ class RnnTask(PairTask):
         validation: the held-out pairs, in groups of equal lengths, as arguments of ``log_probability``.
     """
 
-    package = "rnn"
+    network = "rnn"
     model: RNNEncoderDecoder
     settings: RnnSettings
     pairs: Pairs
