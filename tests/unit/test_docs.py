@@ -268,8 +268,8 @@ def test_former_commands_are_in_the_docs():
 @pytest.mark.parametrize(
     ("words", "command"),
     [
-        ("rnn trian", "rnn train"),
-        ("rn train", "rnn train"),
+        ("networks trian", "networks train"),
+        ("network train", "networks train"),
         ("corpus estimate", "lm estimate"),
         ("transalte letter", "translate"),
         ("train-truecaser --help", "corpus train-truecaser"),

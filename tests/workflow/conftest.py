@@ -76,12 +76,16 @@ class Workflow:
         return done
 
     def plan(self, *options: str, **environment: str) -> Counter:
-        """Return the number of jobs that a call would run, by rule."""
+        """Return the number of jobs that a call would run, by rule; of networks also by rule and network."""
         done = self.dry_run(*options, **environment)
-        return Counter(re.findall(r"^ *(?:local)?rule (\w+):$", done.stdout + done.stderr, re.M))
+        jobs = re.findall(r"^ *(?:local)?rule (\w+):\n((?: .*\n)*)", done.stdout + done.stderr, re.M)
+        names = [re.search(r"^ *wildcards: (?:.*, )?name=(\w+)", text, re.M) for _, text in jobs]
+        rules = [rule for rule, _ in jobs]
+        networks = [f"{rule} {name[1]}" for rule, name in zip(rules, names, strict=True) if name is not None]
+        return Counter([*rules, *(job for job in networks if not job.startswith("learning_curve"))])
 
     def commands(self, rule: str, *config: str) -> str:
-        """Return the shell commands that a rule would run with these settings."""
+        """Return the shell commands that a rule would run with these settings, of all networks."""
         jobs = self.dry_run("--config", *config).stdout.split(f"\nrule {rule}:\n")[1:]
         return "\n".join(job.split("\nrule ")[0].split("Shell command: ")[1] for job in jobs)
 

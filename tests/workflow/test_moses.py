@@ -30,7 +30,7 @@ def test_engines_mix(workflow, home, parts):
     jobs = workflow.plan("--config", f"engine={engine}", f"moses_home={home}", SYSTEMS)
     for rule, part in PARTS.items():
         assert (rule in jobs) == (rule.startswith("moses_") == (parts in (part, "all"))), rule
-    assert "provenance" in jobs and "rnn_train" in jobs
+    assert "provenance" in jobs and "train_network rnn" in jobs
 
 
 def test_the_language_model_of_moses_is_pruned(workflow, home):

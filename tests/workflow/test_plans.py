@@ -22,9 +22,9 @@ from tests.workflow import test_slurm
 from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
 
 BASELINE = {"align_words": 4, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_table": 1, "reordering_table": 1}
-RNN = {"rnn_prepare": 1, "rnn_train": 1, "score_column": 2, "augment": 1, "augmented_ini": 1}
-CSLM = {"cslm_prepare": 1, "cslm_train": 1, "cslm_perplexity": 1}
-NNJM = {"nnjm_prepare": 1, "nnjm_train": 1}
+RNN = {"rnn_prepare": 1, "train_network rnn": 1, "score_column": 2, "augment": 1, "augmented_ini": 1}
+CSLM = {"cslm_prepare": 1, "train_network cslm": 1, "cslm_perplexity": 1}
+NNJM = {"nnjm_prepare": 1, "train_network nnjm": 1}
 NETWORKS = RNN | CSLM | NNJM | {"score_column": 3, "augment": 3, "augmented_ini": 8}
 """All systems of the table: tables with the columns rnn, wp, rnn and wp; each without and with the CSLM; the NNJM."""
 
@@ -63,10 +63,10 @@ def test_multi30k_raw(workflow, shared_dir):
     data = f"data_dir={shared_dir}/data/multi30k"
     jobs = workflow.plan(*options, data)
     texts = {"separate": 2, "prepare_bitext": 5, "train_truecaser": 2, "truecase": 7, "raw_reference": 4}
-    networks = dict.fromkeys(("rnn_train", "cslm_train", "cslm_perplexity"), 3) | {"score_column": 7}
+    networks = dict.fromkeys(("train_network rnn", "train_network cslm", "cslm_perplexity"), 3) | {"score_column": 7}
     systems = {"augment": 6, "augmented_ini": 9, "mert": 4, "decode": 4}
     assert jobs.items() >= (BASELINE | texts | networks | systems).items()
-    assert_absent(jobs, "fetch", "nnjm_train")
+    assert_absent(jobs, "fetch", "train_network nnjm")
     said = workflow.call("--dry-run", "-p", *options, data).stdout
     files = f"corpus separate --bitext {shared_dir}/data/multi30k/train.en.gz {shared_dir}/data/multi30k/train.fr.gz"
     held_out, training = (
@@ -141,7 +141,15 @@ def test_the_experiment_of_the_paper_without_its_data(workflow):
 
 def test_threads_on_a_cluster(workflow):
     """On a cluster, the threads do not depend on the machine that submits the jobs; --max-threads limits them."""
-    few = {"prepare_bitext": 8, "extract": 8, "augment": 8, "rnn_train": 4, "score_column": 4, "decode": 8, "score": 1}
+    few = {
+        "prepare_bitext": 8,
+        "extract": 8,
+        "augment": 8,
+        "train_network": 4,
+        "score_column": 4,
+        "decode": 8,
+        "score": 1,
+    }
     for limit, expected in (([], few | {"align_words": 16, "mert": 16}), (["--max-threads", "2"], {"mert": 2})):
         plan = workflow.call("--dry-run", "--cores", "99", "--config", "cluster=true", *limit).stdout
         jobs = {job.split(":")[0]: job for job in plan.split("\nrule ")[1:]}
@@ -228,7 +236,7 @@ def test_only_clusters_limit_the_time(workflow, settings, expected):
     """Long rules pass their time limit to their stages: `job_hours` on a cluster, otherwise ten years."""
     plan = workflow.call("--dry-run", "--printshellcmds", "--config", *settings).stdout
     assert max(map(int, re.findall(r"runtime=(\d+)", plan))) == expected
-    for stage, jobs in (("rnn train", 1), ("cslm train", 1), ("nnjm train", 1), ("tuning tune", 9)):
+    for stage, jobs in (("networks train", 3), ("tuning tune", 9)):
         told = re.findall(rf"rnnsmt {stage} .* --time-limit \$\(\((\d+) \* 60\)\) &>", plan)
         assert told == [str(expected)] * jobs
 
@@ -298,7 +306,7 @@ def test_the_commands_of_all_jobs_are_valid(workflow):
     assert len(commands) > 100
     for command in commands:
         _, package, name, *options = shlex.split(re.sub(r"<TBD>|\$\(\(.*?\)\)", "9", command))
-        command_parser(package, name).parse_args(options)
+        command_parser(package, name, words=options).parse_args(options)
 
 
 def test_stages_know_how_much_memory_they_have():
@@ -414,14 +422,19 @@ def test_trainings(workflow):
     settings = ["networks={seeds: 2}", "tuning={runs: 4}", "systems={mine: {features: [rnn, wp]}}"]
     settings.append("rnn={settings: {hidden: 50}}")
     jobs = workflow.plan("--config", *settings, "compare=[baseline, mine, cslm]")
-    assert (jobs["rnn_train"], jobs["cslm_train"], jobs["score_column"], jobs["augment"]) == (2, 2, 5, 2)
+    assert (jobs["train_network rnn"], jobs["train_network cslm"], jobs["score_column"], jobs["augment"]) == (
+        2,
+        2,
+        5,
+        2,
+    )
     assert (jobs["mert"], jobs["decode"], jobs["filter_tables"], jobs["augment_filtered"]) == (3, 3, 2, 4)
     assert jobs["augmented_ini"] == 4
     command = workflow.commands("mert", *settings, "compare=[baseline, mine]")
     inis = " ".join(f"results/augmented/rnn_wp/network{n}/moses.ini" for n in (1, 2, 1, 2))
     directories = " ".join(f"results/augmented/rnn_wp/network{n}/filtered/dev" for n in (1, 2, 1, 2))
     assert f"--ini {inis} --model-dir {directories} " in command
-    train = workflow.commands("rnn_train", *settings, "compare=[baseline, mine]")
+    train = workflow.commands("train_network", *settings, "compare=[baseline, mine]")
     assert train.count("--hidden 50 --seed 1 ") == train.count("--hidden 50 --seed 2 ") == 1
 
 
@@ -430,14 +443,17 @@ def test_the_joint_model(workflow):
     settings = ["networks={seeds: 2}", "tuning={runs: 4}", "nnjm={settings: {window: 3}}"]
     systems = ["compare=[baseline, nnjm, cslm_nnjm]"]
     jobs = workflow.plan("--config", *settings, *systems)
-    assert jobs.items() >= {"nnjm_prepare": 1, "nnjm_train": 2, "cslm_train": 2, "augmented_ini": 4, "mert": 3}.items()
+    assert (
+        jobs.items()
+        >= {"nnjm_prepare": 1, "train_network nnjm": 2, "train_network cslm": 2, "augmented_ini": 4, "mert": 3}.items()
+    )
     assert jobs["learning_curve"] == 2
-    assert_absent(jobs, "rnn_prepare", "rnn_train", "augment")
+    assert_absent(jobs, "rnn_prepare", "train_network rnn", "augment")
     prepare = workflow.commands("nnjm_prepare", *settings, *systems)
     texts = "--source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz"
     links = "--alignment results/align/model4/aligned.grow-diag-final-and.gz"
     assert f"{texts} {links} --vocab-size 1500 --output-dir results/nnjm/examples " in prepare
-    train = workflow.commands("nnjm_train", *settings, *systems)
+    train = workflow.commands("train_network", *settings, *systems)
     assert [train.count(f"--preset demo --window 3 --seed {seed} ") for seed in (1, 2, 3)] == [1, 1, 0]
     networks = [f"results/nnjm/network{n}/model.safetensors" for n in (1, 2)]
     assert all(f"--output-model {path} " in train for path in networks)
@@ -472,16 +488,23 @@ def test_lists_are_scored_once_for_all_weights(workflow):
     """For Table 2, lists are rescored once for all weights, by five networks of the reversed source and one other."""
     jobs = workflow.plan("--configfile", str(ROOT / "workflow/configs/seq2seq.yaml"), "--", "results/table2.md")
     assert "table1" not in jobs
-    expected = {"seq2seq_prepare": 1, "seq2seq_train": 6, "seq2seq_translate": 3, "nbest_lists": 2, "rerank": 6}
-    lists = {"seq2seq_rescore": 4, "even_weights": 4, "untuned_weights": 2, "tune_lists": 6, "score": 11}
-    assert jobs.items() >= (expected | lists | {"mert": 2, "rnn_train": 1, "cslm_train": 1}).items()
+    expected = {
+        "seq2seq_prepare": 1,
+        "train_network lstm": 5,
+        "train_network lstm_forward": 1,
+        "seq2seq_translate": 3,
+        "nbest_lists": 2,
+        "rerank": 6,
+    }
+    lists = {"rescore": 4, "even_weights": 4, "untuned_weights": 2, "tune_lists": 6, "score": 11}
+    assert jobs.items() >= (expected | lists | {"mert": 2, "train_network rnn": 1, "train_network cslm": 1}).items()
 
 
 def test_words_outside_the_shortlist_in_lists(workflow):
     """The CSLM scores words outside the shortlist as in the search."""
     settings = ["compare=[baseline, baseline+cslm]"]
-    assert "--unknown class --device" in workflow.commands("cslm_rescore", *settings)
-    assert "--unknown word --device" in workflow.commands("cslm_rescore", *settings, "cslm={unknown: word}")
+    assert "--unknown class --device" in workflow.commands("rescore", *settings)
+    assert "--unknown word --device" in workflow.commands("rescore", *settings, "cslm={unknown: word}")
 
 
 def test_networks_of_lstms(workflow):
@@ -495,11 +518,11 @@ def test_networks_of_lstms(workflow):
         "seq2seq={networks: {lstm: {}, lstm_forward: {source_order: forward}}}",
         "compare=[baseline, lstm_forward, baseline+lstm_pair]",
     ]
-    train = workflow.commands("seq2seq_train", *settings)
+    train = workflow.commands("train_network", *settings)
     assert [train.count(f"--preset demo --source-order forward --seed {seed} ") for seed in (1, 2, 3)] == [1, 1, 0]
     assert [train.count(f"--preset demo  --seed {seed} ") for seed in (1, 2, 3, 4, 5)] == [1, 1, 1, 1, 0]
     pairs = [" ".join(f"results/lstm/network{n}/model.safetensors" for n in pair) for pair in ((1, 2), (3, 4))]
-    lists = workflow.commands("seq2seq_rescore", *settings)
+    lists = workflow.commands("rescore", *settings)
     assert " ".join(f"--model {pairs[turn]} --model {pairs[turn]}" for turn in (0, 1, 0, 1)) in lists
     bad = workflow.call("--dry-run", "--config", "seq2seq={networks: {lstm_x: {keep: best, held_out: 0}}}")
     assert bad.returncode != 0
@@ -537,7 +560,7 @@ def test_one_gpu_job_at_a_time(workflow):
         assert re.search(rf'Provided resources: .*gpu=Resource\("gpu", {expected}\)', workflow.log())
     plan = workflow.call("--dry-run", "--config", "rnn={device: cuda}").stdout
     jobs = plan.split("\nrule ")
-    networks = [job for job in jobs if job.startswith(("rnn_train:", "score_column:", "cslm_train:", "nnjm_train:"))]
+    networks = [job for job in jobs if job.startswith(("train_network:", "score_column:"))]
     assert len(networks) == 6
     assert [job for job in networks if "gpu=1" not in job] == [job for job in networks if "column=wp" in job]
     searches = [job for job in jobs if job.startswith(("mert:", "decode:"))]
@@ -637,10 +660,10 @@ def test_own_corpora_have_larger_networks_than_the_demo_corpus(workflow):
         ([], "demo", 1500),
     ):
         done = workflow.call("--dry-run", "--printshellcmds", *options)
-        assert f"nnjm train --examples results/nnjm/examples --preset {preset} " in done.stdout
-        for command in (f"--vocabularies results/rnn/vocabularies --preset {preset} ", f"--vocab-size {words} "):
+        assert f"--network nnjm --data results/nnjm/examples --preset {preset} " in done.stdout
+        for command in (f"results/rnn/vocabularies --preset {preset} ", f"--vocab-size {words} "):
             assert command in done.stdout
-        assert f"cslm train --text results/cslm/text --preset {preset} " in done.stdout
+        assert f"--network cslm --data results/cslm/text --preset {preset} " in done.stdout
 
 
 def test_a_missing_corpus_file_is_named(workflow):
@@ -756,7 +779,7 @@ def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
          {"table1": 1, "tuning_curves": 1}, ["mert", "decode"]),
         ({"corpora": [*CORPORA, CORPORA[-1] | {"name": "new"}]},
          {"prepare_bitext": 1, "overlap": 1, "table1": 1, "report_page": 1},
-         ["train_truecaser", "align_words", "language_model", "rnn_train", "cslm_train", "mert"]),
+         ["train_truecaser", "align_words", "language_model", "train_network rnn", "train_network cslm", "mert"]),
     ],
 )  # fmt: skip
 def test_a_change_that_names_the_same_files_and_values(recorded, tmp_path, change, expected, untouched):

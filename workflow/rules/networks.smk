@@ -173,9 +173,9 @@ rule cslm_perplexity:
         mem_mb=megabytes(600 + CUDA_MB, 10),
         runtime=minutes(60),
     params:
-        version=version("cslm", "perplexity"),
+        version=version("networks", "perplexity"),
     shell:
-        "rnnsmt cslm perplexity --model {input.model:q} --input {input.text:q} --lm {input.lm:q} --output {output:q} "
+        "rnnsmt networks perplexity --model {input.model:q} --input {input.text:q} --compare {input.lm:q} --output {output:q} "
         "--device {resources.device} --threads {threads} &> {log:q}"
 
 

@@ -66,7 +66,7 @@ def call_of(command: str, operation: "Operation") -> str:
                 arguments[name] = _written(given[name], setting)
         elif preset := given.get("preset"):
             made = setting.field.group.value(Namespace(**given))
-            kind, overrides = type(made), {key: value for key, value in given.items() if hasattr(made, key)}
+            kind, overrides = type(made), {key: value for key, value in given.items() if key in vars(made)}
             arguments[name] = f"{_name(kind)}.preset({_listed([_literal(preset)], overrides)})"
     return f"{_name(operation.function)}({_listed([], arguments, str)})"
 

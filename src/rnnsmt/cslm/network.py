@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
 from rnnsmt.cslm.settings import PRESETS, CslmSettings
 from rnnsmt.networks.network import ListScores, Network
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
     from rnnsmt.networks.task import Task
+    from rnnsmt.networks.text_scores import PerplexityReport
 
 
 class CslmNetwork(Network):
@@ -40,3 +42,11 @@ class CslmNetwork(Network):
             raise InputError(f"--model {' '.join(models)}: the networks of an ensemble must be LSTMs")
         scorer = CslmScorer(models[0], device, threads, unknown_score=unknown)
         return lambda sources, block: sentence_scores(scorer, (text for _, texts in block for text in texts))
+
+    def perplexity(
+        self, model: StrPath, inputs: list[str], other: StrPath | None, device: str, threads: int
+    ) -> "PerplexityReport":
+        """Compute the perplexity of the files of a text; ``other`` is an n-gram model."""
+        from rnnsmt.cslm.scorer import perplexity_report
+
+        return perplexity_report(model, inputs, other, device, threads)

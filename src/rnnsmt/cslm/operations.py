@@ -4,20 +4,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.arguments import (
-    THREADS,
     InputFile,
-    OptionalOutput,
     OutputDirectory,
     TextFiles,
     Texts,
-    Threads,
 )
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.operations import Written, operation
-from rnnsmt.config.sections import Device, Rnn, VocabSize
+from rnnsmt.config.sections import VocabSize
 
 if TYPE_CHECKING:
-    from rnnsmt.networks.text_scores import PerplexityReport
+    pass
 
 
 @operation(version=2)
@@ -69,54 +66,3 @@ def prepare(
         else:
             shortlist = Vocabulary.read(vocabulary)
         return Written(Path(output_dir), prepare_text(texts, shortlist, str(output_dir)))
-
-
-@operation(version=2)
-def perplexity(
-    model: InputFile,
-    input: Texts,
-    output: OptionalOutput = None,
-    *,
-    lm: InputFile | None = None,
-    device: Device = Rnn.device,
-    threads: Threads = THREADS,
-) -> "PerplexityReport":
-    r"""Compute the perplexity of a text under the CSLM, and under an n-gram model for comparison.
-
-    Both models predict the same events: every word and ``</s>``. Words outside the shortlist of the CSLM form one class
-    in both models; the n-gram probability of this class is the sum over ``<unk>`` and all words of the n-gram model
-    that are not in the shortlist. A second perplexity excludes these words. The softmax of the CSLM is exact;
-    logarithms are natural.
-
-    The output (JSON) also contains the perplexity of a mixture of both models with equal weights. For a self-normalised
-    CSLM, it contains the mean and standard deviation of ln Z, where Z is the sum of the softmax over all classes.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt cslm perplexity --model try/cslm.safetensors --input results/corpus/joined/truecased/dev.fr.gz \
-            --lm results/model/lm.arpa.gz --output try/cslm.perplexity.json
-
-    Args:
-        model: model file written by `networks train`.
-        input: tokenised text, one sentence per line.
-        output: output file (JSON).
-        lm: n-gram language model for comparison (ARPA).
-
-    Returns:
-        The content of the output.
-
-    Raises:
-        InputError: the text is empty, a model is malformed, or torch is not installed.
-    """
-    from rnnsmt.networks.options import need_torch
-
-    need_torch()
-
-    from rnnsmt.base.writing import write_json
-    from rnnsmt.cslm.scorer import perplexity_report
-
-    with TextFiles() as files:
-        report = perplexity_report(model, files.all_of("input", input), lm, device, threads)
-    if output is not None:
-        write_json(output, report)
-    return report

@@ -55,7 +55,7 @@ def _ngrams(scorer: NGramScorer, sentences: list[list[str]]) -> ContextsAndWords
 def perplexity_report(
     model: StrPath, inputs: list[str], lm: StrPath | None, device: str, threads: int
 ) -> PerplexityReport:
-    """Compute the report of ``cslm perplexity``."""
+    """Compute the report of ``networks perplexity``."""
     scorer = CslmScorer(model, device, threads, normalize=True)
     lines = [split(line) for path in inputs for line in read_lines(path)]
     if not lines:

@@ -23,6 +23,7 @@ from rnnsmt.registries import NETWORKS
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
     from rnnsmt.networks.task import Task
+    from rnnsmt.networks.text_scores import PerplexityReport
 
 Block = Sequence[tuple[int, Sequence[str]]]
 """Sentences, as their numbers, each with some of its translations."""
@@ -91,6 +92,15 @@ class Network(ABC):
         """
         raise NotImplementedError
 
+    def perplexity(
+        self, model: StrPath, inputs: list[str], other: StrPath | None, device: str, threads: int
+    ) -> "PerplexityReport":
+        """Compute the perplexity of a text, and that under another model for comparison.
+
+        inputs: what `networks perplexity` reads.
+        """
+        raise InputError(f"{model}: `networks perplexity` requires an n-gram model, a CSLM or a joint model")
+
 
 class SettingsOptions:
     """The options of the settings of a network: ``--preset``, and one for every setting that overrides the preset.
@@ -134,19 +144,29 @@ def kind_of(path: StrPath) -> str:
     Raises:
         InputError: the file is not one of a network.
     """
+    kind = kind_or_none(path)
+    if kind is None:
+        raise InputError(
+            f"{path}: is not a complete file of a network (networks of version 1.0.0 cannot be read); train it again "
+            "with `networks train`"
+        )
+    return kind
+
+
+def kind_or_none(path: StrPath) -> str | None:
+    """Return the kind of the network in a model file; None if it is another file."""
     try:
         with Path(path).open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             header = json.loads(file.read(size if size <= MOST_BYTES else 0))
         version = json.loads(header["__metadata__"][METADATA])["format"]
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise InputError(f"{path}: {reason}") from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        version = ""
+        return None
     found = re.fullmatch(r"rnnsmt-([a-z0-9]+)-\d+", str(version))
-    if found is None or found[1] not in NETWORKS:
-        raise InputError(f"{path}: is not a network that `networks train` wrote")
-    return found[1]
+    return found[1] if found is not None and found[1] in NETWORKS else None
 
 
 def _named(words: Sequence[str]) -> str | None:

@@ -10,10 +10,13 @@ from rnnsmt.base.arguments import (
     CheckpointDir,
     InputFile,
     InputFiles,
+    OptionalOutput,
     OutputFile,
     OutputFiles,
     SaveEvery,
     Seed,
+    TextFiles,
+    Texts,
     Threads,
     TimeLimit,
     each,
@@ -21,24 +24,18 @@ from rnnsmt.base.arguments import (
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Written, WrittenFiles, operation
+from rnnsmt.base.paths import StrPath
 from rnnsmt.config.sections import Device, Rnn, Unknown
-from rnnsmt.networks.network import DATA, SettingsOptions, kind_of
-from rnnsmt.networks.options import need_torch
+from rnnsmt.networks.network import DATA, SettingsOptions, kind_of, kind_or_none
+from rnnsmt.networks.options import Ensembles, need_torch
 from rnnsmt.networks.settings import TrainingSettings
 from rnnsmt.registries import NETWORKS
 
 if TYPE_CHECKING:
+    from rnnsmt.lm.queries import Perplexity
     from rnnsmt.networks.devices import DeviceSetup
     from rnnsmt.networks.task import Task
-
-Ensembles = Annotated[
-    Sequence[Sequence[InputFile]],
-    Field(
-        "model file written by `networks train`; several files of LSTMs form an ensemble; may be repeated",
-        metavar="FILE",
-        expected="a list of ensembles, each a list of paths",
-    ),
-]
+    from rnnsmt.networks.text_scores import PerplexityReport
 
 NetworkName = Annotated[str, Field(registry=NETWORKS)]
 
@@ -186,3 +183,78 @@ def rescore(
         sources = network.read_source(text) if text else []
         counts.update(add_to_nbest(partial(scores_of(models), sources), alike, written, name, len(sources) or None))
     return WrittenFiles(map(Path, outputs), counts)
+
+
+@operation(version=1)
+def perplexity(
+    model: InputFile,
+    input: Texts,
+    output: OptionalOutput = None,
+    *,
+    compare: InputFile | None = None,
+    device: Device = Rnn.device,
+    threads: Threads = THREADS,
+) -> "PerplexityReport | Perplexity":
+    r"""Compute the perplexity of a text under an n-gram model, a CSLM or a joint model, and another one for comparison.
+
+    The kind of the model is read from its file. ``</s>`` is predicted and counted on every line.
+
+    n-gram model: the output (JSON) contains the numbers of sentences, words and unknown words, and the perplexity
+    including unknown words (as ``<unk>``) and excluding them.
+
+    CSLM: words outside the shortlist form one class. With ``compare``, an n-gram model predicts the same events; its
+    probability of the class is the sum over ``<unk>`` and all its words that are not in the shortlist, and the output
+    contains the perplexity of a mixture of both models with equal weights. A second perplexity excludes these words.
+
+    Joint model: the same for the target side of a bitext, with a CSLM of the same target vocabulary as ``compare``.
+
+    The softmax is exact; logarithms are natural. For a self-normalised network, the output contains the mean and
+    standard deviation of ln Z, where Z is the sum of the softmax over all classes.
+
+    Example, in the directory of a run of the demo corpus:
+
+        rnnsmt networks perplexity --model results/cslm/network1/model.safetensors \
+            --input results/corpus/joined/truecased/dev.fr.gz --compare results/model/lm.arpa.gz \
+            --output try/perplexity.json
+
+    Args:
+        model: model file written by `networks train`, or an n-gram model of order 2 to 6 (ARPA or KenLM binary).
+        input: tokenised text, one sentence per line; for a joint model, the directory written by `nnjm prepare` with
+            the vocabularies of the model.
+        output: output file (JSON).
+        compare: model for comparison: an n-gram model (ARPA) for a CSLM, a CSLM for a joint model.
+
+    Returns:
+        The values of the output.
+
+    Raises:
+        InputError: the text is empty, a model is malformed, the vocabularies differ, or torch is not installed.
+    """
+    from rnnsmt.base.writing import write_json
+
+    kind = kind_of(model) if str(model).endswith(".safetensors") else kind_or_none(model)
+    if kind is None and compare is not None:
+        raise InputError(f"--compare {compare}: requires a network as --model, but {model} is none")
+    with TextFiles() as files:
+        inputs = files.all_of("input", input)
+        if kind is None:
+            order, measured = _ngram_perplexity(model, inputs)
+            if output is not None:
+                write_json(output, {"lm_order": order, **measured.as_dict()})
+            return measured
+        need_torch()
+        report = NETWORKS[kind].perplexity(model, inputs, compare, device, threads)
+    if output is not None:
+        write_json(output, report)
+    return report
+
+
+def _ngram_perplexity(path: StrPath, inputs: list[str]) -> "tuple[int, Perplexity]":
+    """Return the order of an n-gram model, and the perplexity of the files of a text."""
+    from rnnsmt.base.progress import track
+    from rnnsmt.base.reading import read_lines
+    from rnnsmt.lm.queries import load_kenlm, measure
+
+    model = load_kenlm(path)
+    lines = (line for text in inputs for line in read_lines(text))
+    return model.order, measure(model, track(lines, "measuring"), ", ".join(inputs))

@@ -4,22 +4,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rnnsmt.base.arguments import (
-    THREADS,
     Alignments,
-    InputDirectory,
     InputFile,
-    OptionalOutput,
     OutputDirectory,
     TextFiles,
     Texts,
-    Threads,
 )
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.operations import Written, operation
-from rnnsmt.config.sections import Device, Rnn, VocabSize
+from rnnsmt.config.sections import VocabSize
 
 if TYPE_CHECKING:
-    from rnnsmt.networks.text_scores import PerplexityReport
+    pass
 
 
 @operation(version=2)
@@ -80,49 +76,3 @@ def prepare(
             texts["source"], texts["target"], links, (vocabularies[0], vocabularies[1]), str(output_dir)
         )
     return Written(Path(output_dir), figures)
-
-
-@operation(version=1)
-def perplexity(
-    model: InputFile,
-    examples: InputDirectory,
-    output: OptionalOutput = None,
-    *,
-    cslm: InputFile | None = None,
-    device: Device = Rnn.device,
-    threads: Threads = THREADS,
-) -> "PerplexityReport":
-    r"""Compute the perplexity of the target side of a bitext under the joint model, and under a CSLM for comparison.
-
-    Both models predict the same events: every word and ``</s>``; words outside the vocabulary form one class, UNK. The
-    softmax is exact. For a self-normalised model, the output also contains the mean and standard deviation of ln Z,
-    where Z is the sum of the softmax over all classes.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt nnjm perplexity --model try/nnjm.safetensors --examples try/examples \
-            --cslm results/cslm/network1/model.safetensors --output try/nnjm.perplexity.json
-
-    Args:
-        model: model file written by `networks train`.
-        examples: directory written by `nnjm prepare` with the vocabularies of the model.
-        output: output file (JSON).
-        cslm: CSLM with the same target vocabulary, for comparison.
-
-    Returns:
-        The content of the output.
-
-    Raises:
-        InputError: the vocabularies differ, a file is malformed, or torch is not installed.
-    """
-    from rnnsmt.networks.options import need_torch
-
-    need_torch()
-
-    from rnnsmt.base.writing import write_json
-    from rnnsmt.nnjm.scorer import perplexity_report
-
-    report = perplexity_report(model, examples, cslm, device, threads)
-    if output is not None:
-        write_json(output, report)
-    return report

@@ -18,7 +18,7 @@ from rnnsmt.base.arguments import (
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.config.sections import Beam, Device, Lstms, Preprocessing, Rnn, SentenceLength, VocabSize
-from rnnsmt.networks.operations import Ensembles
+from rnnsmt.networks.options import Ensembles
 
 if TYPE_CHECKING:
     pass
