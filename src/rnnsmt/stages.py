@@ -62,7 +62,7 @@ FORMER = {
     "monitoring status": "use `rnnsmt status`",
     "monitoring usage": 'see the section "Resource usage" of the report',
     "moses add-column": "use `rnnsmt phrases augment --ini`",
-    "moses check": "`rnnsmt run --dry-run --config engine=moses moses_home=DIR` checks an installation",
+    "moses check": "use `snakemake --dry-run --config engine=moses moses_home=DIR`",
     "moses ini": "use `rnnsmt moses write-ini`",
     "nnjm train": "use `rnnsmt networks train --network nnjm`",
     "nnjm describe": "`rnnsmt networks train --network nnjm --help` shows the presets",

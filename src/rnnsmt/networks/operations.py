@@ -213,9 +213,9 @@ def perplexity(
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt networks perplexity --model results/cslm/network1/model.safetensors \
+        rnnsmt networks perplexity --model try/cslm.safetensors \
             --input results/corpus/joined/truecased/dev.fr.gz --compare results/model/lm.arpa.gz \
-            --output try/perplexity.json
+            --output try/cslm.perplexity.json
 
     Args:
         model: model file written by `networks train`, or an n-gram model of order 2 to 6 (ARPA or KenLM binary).
