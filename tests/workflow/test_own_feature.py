@@ -1,4 +1,4 @@
-"""The example packages of docs/own-feature.md and docs/extending.md: what they add to the workflow, files on the pages."""
+"""The example packages of docs/own-feature.md and docs/extending.md: what they add, and their files."""
 
 import json
 import os
@@ -31,11 +31,11 @@ WITH_NETWORK = [
 
 
 def install(source: Path, target: Path) -> str:
-    """Install a package in a directory, from a wheel; return the directory."""
+    """Install a package in a directory, from a wheel; return the search path."""
     copy = shutil.copytree(source, target / "source")  # setuptools writes beside the files
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target / "site")]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(copy)], check=True)
-    return str(target / "site")
+    return f"{target / 'site'}:{ROOT / 'src'}"
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_a_configuration_names_a_column_with_a_network(workflow: Workflow, netwo
 
 @pytest.mark.slow
 def test_a_killed_training_of_the_network_resumes(workflow: Workflow, network: str, tmp_path_factory):
-    """The workflow trains the network and computes its column; after kill -9, the training resumes, with equal bytes."""
+    """After kill -9, the training resumes in the workflow; network and column have equal bytes."""
     whole = Workflow(tmp_path_factory.mktemp("whole"))
     settings = [*WITH_NETWORK[:2], "networks={settings: {bag: {epochs: 4}}}", "demo={scale: 0.05}"]
     column, model = "results/columns/bag/network1/1-of-2.npy", "results/bag/network1/model.safetensors"
@@ -97,23 +97,9 @@ def test_a_killed_training_of_the_network_resumes(workflow: Workflow, network: s
     words = ["--preset", "demo", "--epochs", "4", "--seed", "1", "--device", "cpu", "--save-every", "0"]
     outputs = ["--output-model", model, "--output-history", "results/bag/network1/history.json"]
     checkpoint = workflow.directory / "results/bag/network1/checkpoint"
-    command = [
-        sys.executable,
-        "-m",
-        "rnnsmt",
-        "networks",
-        "train",
-        "--network",
-        "bag",
-        "--data",
-        *data,
-        *words,
-        *outputs,
-    ]
-    environment = os.environ | {"PYTHONPATH": network}
-    with subprocess.Popen(
-        [*command, "--checkpoint-dir", str(checkpoint)], cwd=workflow.directory, env=environment
-    ) as run:
+    train = ["-m", "rnnsmt", "networks", "train", "--network", "bag", "--data"]
+    command = [sys.executable, *train, *data, *words, *outputs, "--checkpoint-dir", str(checkpoint)]
+    with subprocess.Popen(command, cwd=workflow.directory, env=os.environ | {"PYTHONPATH": network}) as run:
         while not (checkpoint / "checkpoint.pt").exists() and run.poll() is None:
             time.sleep(0.01)
         run.send_signal(signal.SIGKILL)
