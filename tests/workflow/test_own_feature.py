@@ -92,7 +92,8 @@ def test_a_killed_training_of_the_network_resumes(workflow: Workflow, network: s
     done = whole.call(*options, timeout=1500, PYTHONPATH=network)
     assert done.returncode == 0, done.stdout + done.stderr
     shutil.copytree(whole.directory / "results", workflow.directory / "results")
-    shutil.rmtree(workflow.directory / "results/bag")
+    for directory in ("bag", "columns"):
+        shutil.rmtree(workflow.directory / "results" / directory)
     data = ["results/phrases/pairs.safetensors", "results/rnn/vocabularies"]
     words = ["--preset", "demo", "--epochs", "4", "--seed", "1", "--device", "cpu", "--save-every", "0"]
     outputs = ["--output-model", model, "--output-history", "results/bag/network1/history.json"]

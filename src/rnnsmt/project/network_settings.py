@@ -18,7 +18,7 @@ def setting_mistakes(config: Config) -> Iterator[str]:
     The settings of an LSTM override ``seq2seq.settings``, whose mistakes are not repeated for every LSTM.
     """
     systems, repeated = Systems(config), set()
-    for name in [LSTM, *systems.trainable]:
+    for name in dict.fromkeys([*NETWORKS, *systems.trainable]):
         kind = systems.kind_of(name)
         place = f"{name}.settings" if systems.has_section(name) else f"networks.settings.{name}"
         place = place if name == kind else f"seq2seq.networks.{name}"

@@ -351,14 +351,14 @@ def test_bad_models(files, tmp_path, stage, capfd):
     option = "--nbest" if stage == "rescore" else "--input"
     said = {
         "none.safetensors": "no such file",
-        "cut.safetensors": "is not a complete file of a network",
+        "cut.safetensors": "is not a complete safetensors file",
         "pickle.safetensors": "networks of version 1.0.0 cannot be read",
         "other.safetensors": "is not a complete file of a network",
     }
     for name, reason in said.items():
         command = ["networks", stage, "--model", tmp_path / name, option, tmp_path / "in", "--output"]
         assert main([str(part) for part in [*command, tmp_path / "out"]]) == 2
-        refused(capfd, stage, name, reason, "networks train")
+        refused(capfd, stage, name, reason)
         assert not (tmp_path / "out").exists()
 
 
@@ -393,7 +393,7 @@ def test_bad_texts(files, tmp_path, capfd):
         assert main([str(part) for part in [*base, *options]]) == 2
         refused(capfd, "perplexity", said)
     (tmp_path / "in").write_text("le\n")
-    assert main([str(part) for part in [*base, tmp_path / "in", "--lm", tmp_path / "lm"]]) == 2
+    assert main([str(part) for part in [*base, tmp_path / "in", "--compare", tmp_path / "lm"]]) == 2
     refused(capfd, "perplexity", "lm")
     assert not (tmp_path / "out").exists()
 
