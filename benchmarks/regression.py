@@ -69,7 +69,7 @@ def commands(run: Path, out: Path) -> dict[str, list[str]]:
         "--output {out}/lm.arpa.gz",
         "search": f"search decode --ini {BASELINE} --model-dir results/model/selected/all "
         f"--input {texts.set_text('preprocessed', 'dev', texts.source)} --output {{out}}/dev.output",
-        "rnn": "rnn train --pairs results/phrases/pairs.safetensors --vocabularies results/rnn/vocabularies "
+        "rnn": "networks train --network rnn --data results/phrases/pairs.safetensors results/rnn/vocabularies "
         "--preset small --updates 40 --batch 128 --evaluations 1 --seed 1 "
         "--output-model {out}/model.safetensors --output-history {out}/history.tsv --checkpoint-dir {out}/rnn",
     }

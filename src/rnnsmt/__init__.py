@@ -1,10 +1,9 @@
 """rnnsmt: reproduction of Table 1 of Cho et al. (2014), from raw text to BLEU.
 
 Each step of the pipeline is a subpackage: ``demo``, ``corpus``, ``selection``, ``align``, ``phrases``, ``lm``,
-``rnn``, ``cslm``, ``nnjm``, ``seq2seq``, ``search``, ``tuning``, ``evaluation``, ``analysis``, ``translation``.
-``networks`` contains the code that all neural networks share, ``bleu`` that of ``tuning`` and ``evaluation``; ``moses``
-reads and writes files of Moses, and ``base.kernels`` contains the shared numba kernels. ``rnnsmt.stages`` lists every
-command.
+``networks``, ``rnn``, ``cslm``, ``nnjm``, ``seq2seq``, ``search``, ``tuning``, ``evaluation``, ``analysis``,
+``translation``. ``bleu`` contains the code that ``tuning`` and ``evaluation`` share; ``moses`` reads and writes files
+of Moses, and ``base.kernels`` contains the shared numba kernels. ``rnnsmt.stages`` lists every command.
 """
 
 from importlib import import_module
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from rnnsmt import evaluation as evaluation
     from rnnsmt import lm as lm
     from rnnsmt import moses as moses
+    from rnnsmt import networks as networks
     from rnnsmt import nnjm as nnjm
     from rnnsmt import phrases as phrases
     from rnnsmt import project as project

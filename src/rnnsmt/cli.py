@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[0:1] and words[0] in PACKAGES and words[1:2] and words[1] in operations(words[0]):
         if tuple(words[:2]) == PASSES_ON and not {"-h", "--help"} & set(words):
             words.insert(2, "--")
-        args = command_parser(words[0], words[1], short).parse_args(words[2:])
+        args = command_parser(words[0], words[1], short, words[2:]).parse_args(words[2:])
     else:
         _parser(words).parse_args(words).help_of.print_help()
         return 2
@@ -166,17 +166,19 @@ def _shown_default(action: argparse.Action) -> str:
     return str(int(default) if isinstance(default, float) and default.is_integer() else default)
 
 
-def command_parser(package: str, name: str, short: str = "") -> "CommandParser":
+def command_parser(package: str, name: str, short: str = "", words: Sequence[str] = ()) -> "CommandParser":
     """Return the parser of the options of a command; the parsed ``run_command`` is the function that runs it.
 
-    short: the short name of the command, if it was used.
+    Args:
+        short: the short name of the command, if it was used.
+        words: the words that will be parsed.
     """
     from rnnsmt.base.fields import CommandParser
 
     parser = CommandParser(prog=f"rnnsmt {short or f'{package} {name}'}", formatter_class=_HelpFormatter)
     operation = operations(package)[name]
     parser.description = operation.help()
-    operation.add_options(parser)
+    operation.add_options(parser, words)
     parser.set_defaults(run_command=operation.run)
     return parser
 

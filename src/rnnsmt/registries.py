@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rnnsmt.config.features import SystemFeature
     from rnnsmt.corpus.corpus_format import CorpusFormat
     from rnnsmt.evaluation.metrics import Metric
+    from rnnsmt.networks.network import Network
     from rnnsmt.phrases.columns import ScoreColumn
     from rnnsmt.search.features import SearchFeature
     from rnnsmt.tuning.optimizers import Optimizer
@@ -46,6 +47,21 @@ COLUMNS: "Registry[ScoreColumn]" = Registry(
 FEATURES: "Registries[SystemFeature]" = Registries("feature", [SEARCH_FEATURES, COLUMNS])
 """Features that systems add to the baseline. Directories and columns of the phrase table are named in this order;
 features of other packages follow."""
+
+NETWORKS: "Registry[Network]" = Registry(
+    "network",
+    "rnnsmt.networks",
+    {
+        "rnn": ("rnnsmt.rnn.network:RnnNetwork", "RNN Encoder-Decoder of phrase pairs (Cho et al. 2014)"),
+        "cslm": ("rnnsmt.cslm.network:CslmNetwork", "continuous-space language model (Schwenk 2007)"),
+        "nnjm": ("rnnsmt.nnjm.network:NnjmNetwork", "neural network joint model (Devlin et al. 2014)"),
+        "seq2seq": (
+            "rnnsmt.seq2seq.network:LstmNetwork",
+            "LSTM encoder-decoder of sentences (Sutskever, Vinyals and Le 2014)",
+        ),
+    },
+)
+"""Networks that can be trained."""
 
 METRICS: "Registry[Metric]" = Registry(
     "metric",
@@ -131,6 +147,7 @@ CORPUS_FORMATS: "Registry[CorpusFormat]" = Registry(
 REGISTRIES: tuple[Registry[Any], ...] = (
     SEARCH_FEATURES,
     COLUMNS,
+    NETWORKS,
     METRICS,
     ALIGNERS,
     SYMMETRIZATIONS,

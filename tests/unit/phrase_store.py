@@ -66,6 +66,11 @@ def options_of(directory: Path) -> list[str]:
     return ["--pairs", str(directory / STORE), "--vocabularies", str(directory / VOCABULARIES)]
 
 
+def training_of(directory: Path) -> list[str]:
+    """Return the command that trains an RNN Encoder-Decoder on the pairs, without its outputs."""
+    return ["networks", "train", "--network", "rnn", "--data", str(directory / STORE), str(directory / VOCABULARIES)]
+
+
 def compute_column(name: str, directory: Path, output: Path, *options: str) -> int:
     """Run ``phrases column`` for the pairs of a directory; return the exit status."""
     words = ["phrases", "column", "--name", name, *options_of(directory), "--output", output]

@@ -42,7 +42,7 @@ def test_from_sentences_to_a_tuned_system(tmp_path):
     vocabularies = rnnsmt.rnn.prepare(english, french, tmp_path / "vocabularies")
     outputs = [tmp_path / name for name in OUTPUTS]
     inputs = tmp_path / STORE, vocabularies
-    network = rnnsmt.rnn.train(*inputs, *outputs, settings=RnnSettings.preset("demo", updates=3, hidden=8))
+    network = rnnsmt.networks.train("rnn", inputs, *outputs, settings=RnnSettings.preset("demo", updates=3, hidden=8))
     column = {"name": "rnn", "vocabularies": vocabularies, "model": network}
     scores = rnnsmt.phrases.column(tmp_path / STORE, tmp_path / "scores", **column)
     assert len(scores.values) == 8 and max(scores.values) < 0
@@ -125,9 +125,23 @@ def test_messages_name_the_arguments():
             lambda path: rnnsmt.phrases.extract(["a"], ["b"], ["0-0"], path / "x"),
             "alignment: must be a path, or a list",
         ),
-        (lambda path: rnnsmt.rnn.train(path, path, *OUTPUTS, device="gpu"), "device 'gpu': must be auto, cpu or cuda"),
-        (lambda path: rnnsmt.rnn.train(path, path, *OUTPUTS, seed=-1), "seed -1: must be at least 0"),
-        (lambda path: rnnsmt.rnn.train(path, path, *OUTPUTS, settings="demo"), "settings 'demo': must be RnnSettings"),
+        (
+            lambda path: rnnsmt.networks.train("rnn", [path, path], *OUTPUTS, device="gpu"),
+            "device 'gpu': must be auto, cpu or cuda",
+        ),
+        (lambda path: rnnsmt.networks.train("rnn", [path, path], *OUTPUTS, seed=-1), "seed -1: must be at least 0"),
+        (
+            lambda path: rnnsmt.networks.train("rnn", [path, path], *OUTPUTS, settings="demo"),
+            "settings 'demo': must be TrainingSettings",
+        ),
+        (
+            lambda path: rnnsmt.networks.train("rnn", path, *OUTPUTS, settings=CslmSettings.preset("demo")),
+            "data: rnn requires 2: phrase pairs",
+        ),
+        (
+            lambda path: rnnsmt.networks.train("rnn", [path] * 2, *OUTPUTS, settings=CslmSettings.preset("demo")),
+            "must be RnnSettings for the network rnn",
+        ),
         (
             lambda path: rnnsmt.rnn.prepare(["a"], ["b"], path, vocab_size=2),
             "vocab_size 2: must be at least 3",
@@ -181,7 +195,7 @@ def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
         ["la maison", "la mer", "une maison", "une mer"] * 5,
     )
     make_pairs(tmp_path, zip(source, target, strict=True), "\n".join(source), "\n".join(target))
-    arguments = [tmp_path / name for name in (STORE, VOCABULARIES, *OUTPUTS)]
+    arguments = "rnn", [tmp_path / STORE, tmp_path / VOCABULARIES], *(tmp_path / name for name in OUTPUTS)
     settings = RnnSettings.preset("demo", updates=4, hidden=8)
     step, resumed = Training.step, []
 
@@ -192,13 +206,13 @@ def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Training, "step", interrupted)
     with pytest.raises(KeyboardInterrupt) as kept:
-        rnnsmt.rnn.train(*arguments, settings=settings)
+        rnnsmt.networks.train(*arguments, settings=settings)
     monkeypatch.setattr(Training, "step", lambda trainer: (resumed.append(trainer.update), step(trainer)))
     with (tmp_path / OUTPUTS[2] / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails immediately where the second call would wait
-    assert rnnsmt.rnn.train(*arguments, settings=settings).path.exists()
+    assert rnnsmt.networks.train(*arguments, settings=settings).path.exists()
     assert resumed == [2, 3]
-    assert rnnsmt.rnn.train(*arguments, settings=settings).figures["updates"] == 4
+    assert rnnsmt.networks.train(*arguments, settings=settings).figures["updates"] == 4
     assert resumed == [2, 3], "a finished training does not train again"
     assert kept.traceback
 
@@ -206,10 +220,10 @@ def test_a_session_continues_after_an_interruption(tmp_path, monkeypatch):
 def test_trains_outside_of_the_main_thread(tmp_path):
     source, target = ["the house", "the sea"] * 9, ["la maison", "la mer"] * 9
     make_pairs(tmp_path, zip(source, target, strict=True), "\n".join(source), "\n".join(target))
-    arguments = [tmp_path / name for name in (STORE, VOCABULARIES, *OUTPUTS)]
+    arguments = "rnn", [tmp_path / STORE, tmp_path / VOCABULARIES], *(tmp_path / name for name in OUTPUTS)
     settings = RnnSettings.preset("demo", updates=1, hidden=8)
     with ThreadPoolExecutor(1) as threads:
-        call = threads.submit(rnnsmt.rnn.train, *arguments, settings=settings)
+        call = threads.submit(rnnsmt.networks.train, *arguments, settings=settings)
         assert call.result().path.exists()
 
 
@@ -222,10 +236,10 @@ def test_networks_of_the_search(tmp_path):
     words = rnnsmt.cslm.prepare(target, tmp_path / "cslm", vocab_size=10).path
     small = {"epochs": 1, "hidden_1": 8}
     outputs = [words / name for name in OUTPUTS]
-    cslm = rnnsmt.cslm.train(words, *outputs, settings=CslmSettings.preset("demo", **small)).path
+    cslm = rnnsmt.networks.train("cslm", words, *outputs, settings=CslmSettings.preset("demo", **small)).path
     examples = rnnsmt.nnjm.prepare(source, target, links, tmp_path / "nnjm", vocab_size=10).path
     outputs = [examples / name for name in OUTPUTS]
-    nnjm = rnnsmt.nnjm.train(examples, *outputs, settings=JointSettings.preset("demo", **small)).path
+    nnjm = rnnsmt.networks.train("nnjm", examples, *outputs, settings=JointSettings.preset("demo", **small)).path
     files = {"phrase_table": table, "reordering_table": reordering, "lm": lm, "lm_order": 2}
     ini = rnnsmt.moses.write_ini(tmp_path / "moses.ini", **files, network={"cslm": cslm, "nnjm": nnjm}).path
     assert "CSLM name=CSLM0 " in ini.read_text() and "NNJM name=NNJM0 " in ini.read_text()
@@ -238,7 +252,7 @@ def test_networks_of_the_search(tmp_path):
     outputs = ["--output-model", str(tmp_path / "model.safetensors"), "--output-history", str(tmp_path / "model.json")]
     options = ["--preset", "demo", "--epochs", "1", "--hidden-1", "8", "--seed", "1"]
     checkpoint = ["--checkpoint-dir", str(tmp_path / "checkpoint")]
-    assert main(["cslm", "train", "--text", str(ids), *options, *outputs, *checkpoint]) == 0
+    assert main(["networks", "train", "--network", "cslm", "--data", str(ids), *options, *outputs, *checkpoint]) == 0
     assert (tmp_path / "model.safetensors").read_bytes() == cslm.read_bytes()
 
 
@@ -275,7 +289,7 @@ def test_types_for_the_callers_checker(tmp_path):
         'words: object = rnnsmt.rnn.prepare(["a"], ["b"], "vocabularies")\n'
         'settings = rnnsmt.rnn.RnnSettings.preset("demo", epochs=2)\n'
         'outputs = "model", "history", "checkpoint"\n'
-        'path: object = rnnsmt.rnn.train("pairs", "vocabularies", *outputs, settings=settings).path\n'
+        'path: object = rnnsmt.networks.train("rnn", ["pairs", "vocabularies"], *outputs, settings=settings).path\n'
         'order: object = rnnsmt.lm.estimate(iter(["a"]), "lm", prune=[0, 1]).figures["lines"]\n'
     )
     source = Path(rnnsmt.__file__).parents[1]

@@ -50,7 +50,7 @@ STAGES = {
     "filter": "phrases filter --input dev.en --phrase-table pt --reordering-table ro --output-dir OD",
     "augment": "phrases augment --phrase-table pt --column sc --output O1",
     "lm": "lm estimate --input tok.fr --order 2 --estimator builtin --output O1",
-    "perplexity": "lm perplexity --lm lm.arpa --input dev.fr --output O1",
+    "perplexity": "networks perplexity --model lm.arpa --input dev.fr --output O1",
     "pairs": "phrases import-table --phrase-table pt --output O1",
     "vocabularies": "rnn prepare --source tok.en --target tok.fr --vocab-size 30 --output-dir OD",
     "column": "phrases column --name wp --pairs pairs.safetensors --vocabularies vocabularies --output O1",
@@ -379,7 +379,8 @@ def network(good: Path) -> Path:
 
 
 TRAIN = (
-    "rnn train --pairs pairs.safetensors --vocabularies vocabularies --preset demo --hidden 8 --embedding 4 --maxout 4 "
+    "networks train --network rnn --data pairs.safetensors vocabularies --preset demo "
+    "--hidden 8 --embedding 4 --maxout 4 "
     "--updates 4 --held-out 5 --batch 4 --output-model O1 --output-history O2 --checkpoint-dir checkpoint"
 )
 

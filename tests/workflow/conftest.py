@@ -76,9 +76,13 @@ class Workflow:
         return done
 
     def plan(self, *options: str, **environment: str) -> Counter:
-        """Return the number of jobs that a call would run, by rule."""
+        """Return the number of jobs that a call would run, by rule; of networks also by rule and network."""
         done = self.dry_run(*options, **environment)
-        return Counter(re.findall(r"^ *(?:local)?rule (\w+):$", done.stdout + done.stderr, re.M))
+        jobs = re.findall(r"^ *(?:local)?rule (\w+):\n((?: .*\n)*)", done.stdout + done.stderr, re.M)
+        names = [re.search(r"^ *wildcards: (?:.*, )?name=(\w+)", text, re.M) for _, text in jobs]
+        rules = [rule for rule, _ in jobs]
+        networks = [f"{rule} {name[1]}" for rule, name in zip(rules, names, strict=True) if name is not None]
+        return Counter([*rules, *(job for job in networks if not job.startswith("learning_curve"))])
 
     def commands(self, rule: str, *options: str) -> str:
         """Return the shell commands that a rule would run."""

@@ -15,7 +15,7 @@ from tests.workflow.conftest import ROOT, Workflow
 
 CPU_JOB, GPU_JOB = "results/demo/dev.en", "results/rnn/network1/model.safetensors"
 
-TARGETS = ["--allowed-rules", "demo", "rnn_train", "--", CPU_JOB, GPU_JOB]
+TARGETS = ["--allowed-rules", "demo", "train_network", "--", CPU_JOB, GPU_JOB]
 
 CONFIG = ["--config", "cluster=true", "rnn={device: cuda}"]
 
@@ -51,7 +51,7 @@ def submitted(tmp_path: Path, executor: str, *options: str) -> list[Any]:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     jobs = json.loads((tmp_path / "submitted").read_text())
-    return sorted(jobs, key=lambda job: "rnn_train:" in json.dumps(job))
+    return sorted(jobs, key=lambda job: "train_network:" in json.dumps(job))
 
 
 def profile(name: str) -> list[str]:
@@ -127,7 +127,7 @@ def submitted_by_sbatch(tmp_path: Path, *options: str) -> list[str]:
                 break
         process.kill()
     assert len(called) == 2, "".join(said)
-    return sorted(called, key=lambda line: "rnn_train" in line)
+    return sorted(called, key=lambda line: "train_network" in line)
 
 
 def read(path: Path) -> str:

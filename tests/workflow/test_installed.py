@@ -84,7 +84,7 @@ def test_a_plan_in_an_empty_directory(installed, plan, tmp_path):
     done = call(installed, tmp_path / "demo", "-m", "rnnsmt", "run", "--cores", "2", "--dry-run", "--printshellcmds")
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
-    assert re.search(rf"^total +{plan.total()}$", said, re.M)
+    assert re.search(rf"^total +{sum(jobs for rule, jobs in plan.items() if ' ' not in rule)}$", said, re.M)
     assert str(ROOT) not in said.replace(sys.prefix, "")
     script = "from rnnsmt.project.running import command_line; print(*command_line([]))"
     assert str(installed / "rnnsmt/pipeline/Snakefile") in call(installed, tmp_path / "demo", "-c", script).stdout

@@ -95,9 +95,9 @@ def test_a_module_of_another_workflow(tmp_path):
     workflow = outer(tmp_path / ODD, ROOT / "Snakefile")
     settings = ["--configfile", str(workflow.directory / "config.yaml")]
     jobs = workflow.plan(*settings)
-    assert jobs["mine"] == jobs["smt_table1"] == jobs["smt_rnn_train"] == 1
+    assert jobs["mine"] == jobs["smt_table1"] == jobs["smt_train_network rnn"] == 1
     assert jobs["smt_mert"] == 2
-    assert "smt_cslm_train" not in jobs
+    assert "smt_train_network cslm" not in jobs
     assert workflow.plan("smt_all", *settings)["smt_table1"] == 1
     plan = workflow.dry_run(*settings).stdout
     # the configuration in the provenance has the paths as they were given

@@ -30,7 +30,7 @@ def test_engines_mix(workflow, home, parts):
     jobs = workflow.plan("--config", f"engine={{{engine}}}", f"moses_home={home}", SYSTEMS)
     for rule, part in PARTS.items():
         assert (rule in jobs) == (rule.startswith("moses_") == (part in parts)), rule
-    assert "provenance" in jobs and "rnn_train" in jobs
+    assert "provenance" in jobs and "train_network rnn" in jobs
     text = {"tuning": 2, "decoding": 2, "all": 4}.get(parts, 0)
     assert jobs["filter_tables"] == text, "for Moses' decoder only"
     assert jobs["import_table"] == (parts in ("training", "all"))

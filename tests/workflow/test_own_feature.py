@@ -1,10 +1,12 @@
-"""The example package of docs/own-feature.md: its column and its metric in the workflow, and its files on the page."""
+"""The example packages of docs/own-feature.md and docs/extending.md: what they add, and their files."""
 
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +14,7 @@ import pytest
 
 from .conftest import ROOT, Workflow
 
-EXAMPLE = ROOT / "examples/features"
+EXAMPLE, NETWORK = ROOT / "examples/features", ROOT / "examples/network"
 
 SYSTEMS = [
     "systems={shared: {features: [shared]}, rnn_shared: {features: [rnn, shared]}}",
@@ -21,14 +23,29 @@ SYSTEMS = [
 ]
 
 
+WITH_NETWORK = [
+    "systems={bag: {features: [bag]}, bag_rnn: {features: [rnn, bag]}}",
+    "compare=[baseline, bag, bag_rnn]",
+    "networks={settings: {bag: {size: 8}}}",
+]
+
+
+def install(source: Path, target: Path) -> str:
+    """Install a package in a directory, from a wheel; return the search path."""
+    copy = shutil.copytree(source, target / "source")  # setuptools writes beside the files
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target / "site")]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(copy)], check=True)
+    return f"{target / 'site'}:{ROOT / 'src'}"
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory) -> str:
-    """Install a copy of the package from a wheel; return the path of modules. Setuptools writes beside the sources."""
-    target, source = tmp_path_factory.mktemp("package"), tmp_path_factory.mktemp("source") / EXAMPLE.name
-    shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(target), str(source)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options], check=True)
-    return os.pathsep.join([str(target), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return install(EXAMPLE, tmp_path_factory.mktemp("package"))
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory) -> str:
+    return install(NETWORK, tmp_path_factory.mktemp("network"))
 
 
 def test_the_page_has_the_files_of_the_package():
@@ -37,6 +54,61 @@ def test_the_page_has_the_files_of_the_package():
     assert (EXAMPLE / "rnnsmt_example/shared.py").read_text().partition('"""\n\n')[2] == f"{block}\n"
     for block in page.split("```toml\n")[1:]:
         assert block.partition("\n```")[0] in (EXAMPLE / "pyproject.toml").read_text()
+
+
+def test_the_page_has_the_network(documented):
+    code = (NETWORK / "rnnsmt_bag.py").read_text()
+    assert len(code.splitlines()) <= 100
+    assert code.partition('"""\n\n')[2] == documented("A network")
+    section = (ROOT / "docs/extending.md").read_text().split("\n## A network\n")[1].split("```toml\n")[1]
+    assert section.partition("\n```")[0] in (NETWORK / "pyproject.toml").read_text()
+
+
+def test_a_configuration_names_a_column_with_a_network(workflow: Workflow, network: str):
+    """The network is trained once, with its settings; version and settings are params."""
+    jobs = workflow.plan("--config", *WITH_NETWORK, PYTHONPATH=network)
+    expected = {"train_network bag": 1, "train_network rnn": 1, "score_column": 4, "augment": 2, "learning_curve": 2}
+    assert jobs.items() >= expected.items()
+    command = "networks train --network bag --data results/phrases/pairs.safetensors results/rnn/vocabularies"
+    plan = workflow.dry_run("--config", *WITH_NETWORK, PYTHONPATH=network).stdout
+    assert f"{command} --preset demo --size 8 --seed 1 " in plan
+    for settings, said in (
+        ("{bag: {sise: 8}}", "networks.settings.bag: unknown key sise; did you mean size?"),
+        ("{bags: {size: 8}}", "networks.settings: no network bags"),
+    ):
+        wrong = [*WITH_NETWORK[:2], f"networks={{settings: {settings}}}"]
+        refused = workflow.call("--dry-run", "--config", *wrong, PYTHONPATH=network)
+        assert refused.returncode and said in refused.stdout + refused.stderr
+
+
+@pytest.mark.slow
+def test_a_killed_training_of_the_network_resumes(workflow: Workflow, network: str, tmp_path_factory):
+    """After kill -9, the training resumes in the workflow; network and column have equal bytes."""
+    whole = Workflow(tmp_path_factory.mktemp("whole"))
+    settings = [*WITH_NETWORK[:2], "networks={settings: {bag: {epochs: 4}}}", "demo={scale: 0.05}"]
+    column, model = "results/columns/bag/network1/1-of-2.npy", "results/bag/network1/model.safetensors"
+    options = ["--config", *settings, "--", column]
+    done = whole.call(*options, timeout=1500, PYTHONPATH=network)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shutil.copytree(whole.directory / "results", workflow.directory / "results")
+    for directory in ("bag", "columns"):
+        shutil.rmtree(workflow.directory / "results" / directory)
+    data = ["results/phrases/pairs.safetensors", "results/rnn/vocabularies"]
+    words = ["--preset", "demo", "--epochs", "4", "--seed", "1", "--device", "cpu", "--save-every", "0"]
+    outputs = ["--output-model", model, "--output-history", "results/bag/network1/history.json"]
+    checkpoint = workflow.directory / "results/bag/network1/checkpoint"
+    train = ["-m", "rnnsmt", "networks", "train", "--network", "bag", "--data"]
+    command = [sys.executable, *train, *data, *words, *outputs, "--checkpoint-dir", str(checkpoint)]
+    with subprocess.Popen(command, cwd=workflow.directory, env=os.environ | {"PYTHONPATH": network}) as run:
+        while not (checkpoint / "checkpoint.pt").exists() and run.poll() is None:
+            time.sleep(0.01)
+        run.send_signal(signal.SIGKILL)
+    assert run.returncode == -signal.SIGKILL
+    done = workflow.call("--rerun-triggers", "mtime", *options, timeout=1500, PYTHONPATH=network)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "resuming after" in (workflow.directory / "results/logs/bag/train.1.log").read_text()
+    for path in (model, column):
+        assert (workflow.directory / path).read_bytes() == (whole.directory / path).read_bytes()
 
 
 def test_a_configuration_names_what_the_package_adds(workflow: Workflow, package: str):

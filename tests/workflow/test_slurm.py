@@ -121,7 +121,7 @@ def test_the_table_is_that_of_one_machine(slurm, on_slurm, tmp_path_factory):
     config = write_config(on_slurm.directory)
     done = local.call(TABLE, "--configfile", config)
     assert done.returncode == 0, done.stdout + done.stderr
-    threads = ("--set-threads", "rnn_train=1", "cslm_train=1")
+    threads = ("--set-threads", "train_network=1")
     variables = {"RNNSMT_SCRATCH": "$DISK_OF_NODE", "DISK_OF_NODE": str(scratch)}
     done = on_slurm.call(TABLE, *threads, "--configfile", config, timeout=1500, **variables)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -172,7 +172,7 @@ def training(
 ) -> Iterator[Callable[[], list[tuple[str, str, str]]]]:
     """Run the training of the network with this time limit, yield its jobs, and interrupt it at the end."""
     before = set(slurm.jobs())
-    limit = ("--set-resources", f"rnn_train:runtime={minutes}", "--configfile", config)
+    limit = ("--set-resources", f"train_network:runtime={minutes}", "--configfile", config)
     command = workflow.command(*limit, "--", "results/rnn/network1/model.safetensors")
     hear = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # it is ignored where the tests run in the background
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

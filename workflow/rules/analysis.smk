@@ -18,7 +18,9 @@ COMPARISONS = [
     for other in systems.smaller(system)
     for name in texts.test
 ]
-NETWORK_TITLES = network_titles(FEATURES)
+NETWORK_TITLES = network_titles(
+    [*FEATURES, *(name for system in settings.compare for name in systems.features(system))]
+)
 NETWORK_TITLES |= {name: label(name) for name in settings.seq2seq.networks}
 
 
@@ -44,10 +46,10 @@ rule learning_curve:
         mem_mb=megabytes(250),
         runtime=minutes(10),
     params:
-        version=version("analysis", "learning-curve"),
-        title=lambda w: NETWORK_TITLES[w.name],
+        version=version("analysis", "history-curves"),
+        histories=lambda w, input: [f"{NETWORK_TITLES[w.name]}={path}" for path in input],
     shell:
-        "rnnsmt analysis learning-curve --history {input:q} --title {params.title:q} --output {output:q} &> {log:q}"
+        "rnnsmt analysis history-curves --history {params.histories:q} --output {output:q} &> {log:q}"
 
 
 rule tuning_curves:
@@ -67,13 +69,13 @@ rule tuning_curves:
         mem_mb=megabytes(250),
         runtime=minutes(10),
     params:
-        version=version("analysis", "tuning-curves"),
+        version=version("analysis", "history-curves"),
         systems=in_order(systems.compared),
         histories=lambda w, input: [
             f"{system}={history}" for (system, _), history in zip(itertools.product(systems.compared, RUNS), input)
         ],
     shell:
-        "rnnsmt analysis tuning-curves --history {params.histories:q} --output {output:q} &> {log:q}"
+        "rnnsmt analysis history-curves --history {params.histories:q} --output {output:q} &> {log:q}"
 
 
 # Figures 2 and 3 of Sutskever et al. (2014).

@@ -57,7 +57,7 @@ from rnnsmt.plan.systems import COLUMN, Systems, column_options, settings_option
 from rnnsmt.plan.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, VOCABULARIES, Texts
 from rnnsmt.plan.validation import ConfigurationError, checked_config, plain_config
 from rnnsmt.project.network_settings import setting_mistakes
-from rnnsmt.registries import COLUMNS, FEATURES
+from rnnsmt.registries import COLUMNS, FEATURES, NETWORKS
 from rnnsmt.stages import operations
 
 # The configuration of the run, or of a workflow that uses this one as a module, overrides config.yaml, and config.yaml the
@@ -131,6 +131,11 @@ def version(package, stage, other=""):
     return f"{package} {stage} {operations(package)[stage].version} {other}".rstrip()
 
 
+def network_version(stage, kind):
+    """Return the version of a stage of a network, with that of its package, a param of its rule."""
+    return f"{version('networks', stage)} {kind} {NETWORKS[kind].version} {NETWORKS.package(kind)}".rstrip()
+
+
 def in_order(values):
     """Return input files or settings as one string, a param of a rule: another order causes a rerun.
 
@@ -177,7 +182,6 @@ wildcard_constraints:
     system=any_of(settings.systems),
     run=r"\d+",
     network=r"\d+",
-    lstm=any_of(settings.seq2seq.networks),
     ensemble=r"\d+",
     aligner=any_of(settings.alignment.aligners),
     kind="bitext|mono|raw|tokenized|truecased",

@@ -173,7 +173,7 @@ rule score_column:
     threads: of_column(part_threads, 1)
     resources:
         **COLUMN_ON_DEVICE,
-        mem_mb=of_column(by_preset("rnn", 600, 1300, 4000), megabytes(300)),
+        mem_mb=of_column(network_megabytes("columns", lambda w: COLUMNS[w.column].network), megabytes(300)),
         runtime=minutes(30, 0.6, parts_of),
     params:
         version=version("phrases", "column"),

@@ -79,13 +79,37 @@ def megabytes(base, slope=0, most=None):
     return memory
 
 
-def by_preset(package, demo, small, paper):
-    """Return mem_mb of a job whose memory depends on the preset of a network, and not on the size of its text.
+# Main memory (MB) of jobs of a network with the presets demo, small and paper; it does not depend on the size of the text.
+# Processors differ: training the RNN of the demo corpus takes up to 1.1 GB on an AMD EPYC with avx512_bf16.
+NETWORK_MB = {
+    "training": {
+        "rnn": (1200, 3000, 8500),
+        "cslm": (600, 2800, 8000),
+        "nnjm": (900, 1700, 8000),
+        "seq2seq": (700, 3200, 12000),
+    },
+    "columns": {"rnn": (600, 1300, 4000)},
+    "lists": {"cslm": (600, 1600, 4000), "seq2seq": (600, 1600, 6000)},
+}
 
-    Processors differ: training the RNN of the demo corpus takes up to 1.1 GB on an AMD EPYC with avx512_bf16.
+# The same for networks of other packages.
+OTHER_NETWORK_MB = (2000, 4000, 12000)
+
+
+def network_megabytes(task, name_of=lambda wildcards: wildcards.name):
+    """Return mem_mb of a job of a network.
+
+    task: key of NETWORK_MB.
+    name_of: function of the wildcards that returns the name of the network.
     """
-    needed = {"demo": demo, "small": small, "paper": paper}[getattr(settings, package).preset] + CUDA_MB
-    return lambda wildcards, attempt: request(needed, attempt)
+
+    def memory(wildcards, attempt):
+        name = name_of(wildcards)
+        of_presets = NETWORK_MB[task].get(systems.kind_of(name), OTHER_NETWORK_MB)
+        known = dict(zip(("demo", "small", "paper"), of_presets))
+        return request(known.get(systems.preset(name), max(of_presets)) + CUDA_MB, attempt)
+
+    return memory
 
 
 def search_megabytes(base, slope, neural):

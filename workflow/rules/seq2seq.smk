@@ -1,64 +1,6 @@
-# LSTM encoder-decoders (Sutskever et al. 2014): trained on the bitext of the phrase table, they translate on their own,
-# or rescore the n-best lists of a phrase-based system. An ensemble of N consists of networks 1 to N; with
-# networks.seeds, the second one consists of the next N, and so on.
-from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
-
-SENTENCE_FILES = [f"{SENTENCES}/vocab.{side}.txt" for side in ("source", "target")] + [
-    f"{SENTENCES}/{side}.{part}.npy" for side in ("source", "target") for part in ("words", "offsets")
-]
-
-
-rule seq2seq_prepare:
-    input:
-        source=texts.training_text(SOURCE),
-        target=texts.training_text(TARGET),
-    output:
-        f"{SENTENCES}/sentences.json",
-        SENTENCE_FILES,
-    log:
-        "results/logs/seq2seq/prepare.log",
-    resources:
-        mem_mb=megabytes(150, 3),
-        runtime=minutes(15, 0.1),
-    params:
-        version=version("seq2seq", "prepare"),
-        sizes=f"--source-vocab-size {settings.seq2seq.source_vocab_size} "
-        f"--target-vocab-size {settings.seq2seq.target_vocab_size} --max-length {settings.text.max_length}",
-        directory=subpath(output[0], parent=True),
-    shell:
-        "rnnsmt seq2seq prepare --source {input.source:q} --target {input.target:q} {params.sizes} "
-        "--output-dir {params.directory:q} &> {log:q}"
-
-
-# Training that was killed, or stopped before its time limit, resumes from the last checkpoint.
-rule seq2seq_train:
-    input:
-        f"{SENTENCES}/sentences.json",
-        SENTENCE_FILES,
-    output:
-        model="results/{lstm}/network{network}/model.safetensors",
-        history="results/{lstm}/network{network}/history.json",
-    log:
-        "results/logs/seq2seq/train.{lstm}.{network}.log",
-    priority: 5
-    threads: TRAINING_THREADS
-    resources:
-        **ON_DEVICE,
-        mem_mb=by_preset("seq2seq", 700, 3200, 12000),
-        runtime=longest,
-    params:
-        version=version("seq2seq", "train"),
-        preset=settings.seq2seq.preset,
-        preset_says=SEQ2SEQ_PRESETS[settings.seq2seq.preset].as_dict(),
-        settings=lambda w: settings_options(systems.lstm_settings(w.lstm)),
-        seed=lambda w: systems.network_seed(w.network),
-        sentences=subpath(input[0], parent=True),
-        directory=subpath(output.model, parent=True),
-    shell:
-        "rnnsmt seq2seq train --sentences {params.sentences:q} --preset {params.preset} {params.settings} "
-        "--seed {params.seed} --output-model {output.model:q} --output-history {output.history:q} "
-        "--checkpoint-dir {params.directory:q}/checkpoint --device {resources.device} "
-        "--threads {threads} --time-limit $(({resources.runtime} * 60)) &> {log:q}"
+# LSTM encoder-decoders (Sutskever et al. 2014) translate on their own, or rescore the n-best lists of a phrase-based system,
+# as the CSLM does. An ensemble of N consists of networks 1 to N; with networks.seeds, the second one consists of the next N,
+# and so on.
 
 
 # Translations by the networks alone; runs with the same networks have the same translations.
@@ -76,7 +18,7 @@ rule seq2seq_translate:
     threads: SEARCH_THREADS
     resources:
         **ON_DEVICE,
-        mem_mb=by_preset("seq2seq", 600, 1600, 6000),
+        mem_mb=network_megabytes("lists", lambda w: systems.ensemble(w.system)[0]),
         runtime=minutes(240 * len(SETS)),
     params:
         version=version("seq2seq", "translate"),
@@ -116,32 +58,6 @@ rule nbest_lists:
         "rnnsmt search decode --ini {input.ini:q} --model-dir {params.tables:q} "
         "--input {input.source:q} --output {output.best:q} --nbest {params.nbest} --nbest-file {output.nbest:q} "
         "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
-
-
-# LSTM scores (ln p) of the translations of n-best lists, appended as a feature; they do not depend on its weight.
-rule seq2seq_rescore:
-    input:
-        models=lambda w: systems.ensemble_of_every_run(w.lstm, w.ensemble),
-        nbest=of_every_run("nbest.gz"),
-        source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
-    output:
-        of_every_run("{lstm}.{ensemble}.nbest.gz"),
-    log:
-        "results/logs/seq2seq/rescore.{system}.{lstm}.{ensemble}.log",
-    wildcard_constraints:
-        system=any_of(systems.phrase_based),
-    threads: SEARCH_THREADS
-    resources:
-        **ON_DEVICE,
-        mem_mb=by_preset("seq2seq", 600, 1600, 6000),
-        runtime=longest,
-    params:
-        version=version("seq2seq", "rescore"),
-        models=lambda w, input: systems.ensemble_options(w.lstm, w.ensemble, input.models, len(SETS)),
-        source=lambda w, input: [path for _ in RUNS for path in input.source],
-    shell:
-        "rnnsmt seq2seq rescore {params.models} --nbest {input.nbest:q} --source {params.source:q} --output {output:q} "
-        "--device {resources.device} --threads {threads} &> {log:q}"
 
 
 # Weight 1 for the appended feature: the average of the system's score and the LSTM's, with equal weights.
@@ -220,28 +136,3 @@ rule rerank:
     shell:
         "rnnsmt tuning rerank --ini {input.ini:q} --nbest {input.nbest:q} --input {input.source:q} "
         "--output {output.text:q} --report {output.report:q} &> {log:q}"
-
-
-# The networks of all systems, with their data, learning curves and scores of phrase pairs.
-NETWORKS = [
-    *systems.of_every_training("results/{name}/network{n}/model.safetensors"),
-    *systems.of_every_training("results/{name}/network{n}/history.json"),
-    *(path for name in systems.columns_used for n in TRAININGS for path in score_files(name, n)),
-    *(
-        [*VOCABULARY_FILES, f"{VOCABULARIES}/vocabularies.json"]
-        if any(COLUMNS[name].uses_vocabularies for name in systems.columns_used)
-        else []
-    ),
-    *(CSLM_TEXT_FILES if "cslm" in systems.networks else []),
-    *expand("results/cslm/network{n}/perplexity.json", n=TRAININGS if "cslm" in systems.networks else []),
-    *(EXAMPLE_FILES if "nnjm" in systems.networks else []),
-    *([f"{SENTENCES}/sentences.json", *SENTENCE_FILES] if systems.lstm_models else []),
-    *systems.lstm_models,
-    *systems.lstm_histories,
-]
-
-
-rule networks:
-    input:
-        NETWORKS,
-    localrule: True

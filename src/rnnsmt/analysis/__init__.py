@@ -3,21 +3,19 @@
 from rnnsmt.analysis.operations import (
     bleu_curves,
     embeddings,
-    learning_curve,
+    history_curves,
     phrase_examples,
     report,
     score_scatter,
     sentence_vectors,
-    tuning_curves,
 )
 
 __all__ = [
     "bleu_curves",
     "embeddings",
-    "learning_curve",
+    "history_curves",
     "phrase_examples",
     "report",
     "score_scatter",
     "sentence_vectors",
-    "tuning_curves",
 ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.errors import InputError
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_json, words_of
 from rnnsmt.base.rendering import BLUE, GREY, ORANGE, canvas
@@ -74,9 +75,8 @@ class LearningCurve:
     unigram: float | None
 
     @classmethod
-    def read(cls, path: StrPath) -> "LearningCurve":
-        """Read a history written by ``rnn train``, ``cslm train``, ``nnjm train`` or ``seq2seq train``."""
-        history = read_json(path)
+    def of(cls, history: dict[str, Any]) -> "LearningCurve":
+        """Return the curve of a history written by ``networks train``."""
         rows = history["curve"]
         trained, held_out = points(rows, ("train",)), points(rows, HELD_OUT)
         kept_point = next(iter(points([row for row in rows if is_kept(row, history)], HELD_OUT)), None)
@@ -85,21 +85,28 @@ class LearningCurve:
 
 @dataclass(frozen=True)
 class LearningCurves:
-    """Learning curves of the training runs of a network."""
+    """Learning curves of the training runs of every network."""
 
-    curves: list[LearningCurve]
+    networks: dict[str, list[LearningCurve]]
 
     @property
     def figures(self) -> dict[str, object]:
         """Return the number of points, and the mean held-out perplexity of the kept parameters."""
-        perplexities = [curve.kept[1] for curve in self.curves if curve.kept is not None]
-        figures: dict[str, object] = {"points": sum(len(curve.rows) for curve in self.curves)}
+        curves = [curve for runs in self.networks.values() for curve in runs]
+        perplexities = [curve.kept[1] for curve in curves if curve.kept is not None]
+        figures: dict[str, object] = {"points": sum(len(curve.rows) for curve in curves)}
         return figures | ({"held-out perplexity": sum(perplexities) / len(perplexities)} if perplexities else {})
 
 
-def draw_learning_curves(curves: Sequence[LearningCurve], title: str) -> "Figure":
-    """Draw the curves of all training runs, with a legend for the first."""
-    figure, (axes,) = canvas(1, 1, 6.4, 4.0)
+def draw_learning_curves(networks: Mapping[str, Sequence[LearningCurve]]) -> "Figure":
+    """Draw one plot per network, with the curves of all training runs and a legend for the first."""
+    figure, axes = canvas(1, len(networks), 6.4 * len(networks), 4.0)
+    for axis, (title, curves) in zip(axes, networks.items(), strict=True):
+        _draw_trainings(axis, title, curves)
+    return figure
+
+
+def _draw_trainings(axes: Any, title: str, curves: Sequence[LearningCurve]) -> None:
     for number, curve in enumerate(curves):
         for name, perplexities, colour in (("training", curve.trained, GREY), ("held-out", curve.held_out, BLUE)):
             if perplexities:
@@ -125,7 +132,6 @@ def draw_learning_curves(curves: Sequence[LearningCurve], title: str) -> "Figure
     axes.set_title(title, loc="left")
     plain_ticks(axes)
     axes.legend(frameon=True, framealpha=0.9, edgecolor="none")
-    return figure
 
 
 def plain_ticks(axes: Any) -> None:
@@ -156,9 +162,8 @@ class TuningCurve:
     bleu: float
 
     @classmethod
-    def read(cls, path: StrPath) -> "TuningCurve":
-        """Read the history (``history.json``) of a tuning run."""
-        run = read_json(path)
+    def of(cls, run: dict[str, Any]) -> "TuningCurve":
+        """Return the curve of the history (``history.json``) of a tuning run."""
         last = run["iterations"][-1]
         span = run["averaged"] or [last["iteration"] + (last["weights"] != run["weights"])]
         bleu = {record["iteration"]: record["dev_bleu"] for record in run["iterations"]}
@@ -216,6 +221,39 @@ def _set_limits(axes: Any, bleu: list[float]) -> None:
     low = max(ordered[0], quartile - 3 * max(top - quartile, 0.1))
     margin = 0.08 * max(top - low, 0.1)
     axes.set_ylim(low - margin, top + margin)
+
+
+# Histories of either kind
+
+
+def read_histories(files: Mapping[str, Sequence[StrPath]]) -> LearningCurves | TuningCurves:
+    """Read the histories of the runs of networks, or of systems.
+
+    Raises:
+        InputError: a file is not a history, or the histories are of both kinds.
+    """
+    histories = {name: [read_json(path) for path in paths] for name, paths in files.items()}
+    kinds = {}
+    for name, paths in files.items():
+        for path, history in zip(paths, histories[name], strict=True):
+            kind = next((key for key in ("curve", "iterations") if isinstance(history, dict) and key in history), None)
+            if kind is None:
+                raise InputError(f"{path}: is not a history of `networks train` or `tuning tune`")
+            kinds[kind] = path
+    if len(kinds) > 1:
+        raise InputError(
+            f"{kinds['curve']} is of a training, but {kinds['iterations']} of a tuning run; plot them apart"
+        )
+    if "curve" in kinds:
+        return LearningCurves({name: list(map(LearningCurve.of, runs)) for name, runs in histories.items()})
+    return TuningCurves({name: list(map(TuningCurve.of, runs)) for name, runs in histories.items()})
+
+
+def draw_history_curves(curves: LearningCurves | TuningCurves) -> "Figure":
+    """Draw learning curves or tuning curves."""
+    if isinstance(curves, LearningCurves):
+        return draw_learning_curves(curves.networks)
+    return draw_tuning_curves(curves.systems)
 
 
 # BLEU by length and by word frequency of the source sentences (Sutskever et al. 2014, Figure 3)

@@ -50,65 +50,39 @@ Figure = Annotated[
 SOME = Field(min_length=1)
 
 
-@operation(version=4)
-def learning_curve(history: InputFiles, output: Figure = None, *, title: str = "Learning curve") -> "LearningCurves":
-    r"""Plot the learning curve of a network.
-
-    The curve is the perplexity per word of training and held-out data against epochs. Inputs are the histories written
-    by `rnn train`, `cslm train`, `nnjm train` or `seq2seq train`; each is a separate curve.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt analysis learning-curve --history results/rnn/network1/history.json --title RNN \
-            --output try/learning.png try/learning.svg
-
-    Args:
-        history: training history (JSON); one file per seed.
-        output: output files: the figure (.png or .svg).
-        title: figure title.
-
-    Returns:
-        The curves, with perplexities.
-    """
-    from rnnsmt.analysis.curves import LearningCurve, LearningCurves, draw_learning_curves
-    from rnnsmt.base.rendering import save
-
-    read = LearningCurves([LearningCurve.read(path) for path in each(history)])
-    if output:
-        save(draw_learning_curves(read.curves, title), each(output))
-    return read
-
-
-@operation(version=3)
-def tuning_curves(
-    history: Annotated[Mapping[str, Annotated[Sequence[InputFile], SOME]], SOME, Field(metavar="SYSTEM=FILE")],
+@operation(version=5)
+def history_curves(
+    history: Annotated[Mapping[str, Annotated[Sequence[InputFile], SOME]], SOME, Field(metavar="NAME=FILE")],
     output: Figure = None,
-) -> "TuningCurves":
-    r"""Plot BLEU against tuning iterations.
+) -> "LearningCurves | TuningCurves":
+    r"""Plot the histories of training or tuning runs, a plot for each network or system.
 
-    The figure shows BLEU of the dev set with one line per run, for all systems. Inputs are the histories
-    (`history.json`) of tuning runs. An orange line at the BLEU of the result spans the iterations whose weights are
-    averaged.
+    Histories of `networks train`: the perplexity per word of training and held-out data against epochs. Histories of
+    `tuning tune`: BLEU of the dev set against iterations, a line for each run; an orange line at the BLEU of the result
+    spans the iterations whose weights are averaged.
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt analysis tuning-curves \
+        rnnsmt analysis history-curves \
             --history rnn=results/systems/rnn/run1/history.json rnn=results/systems/rnn/run2/history.json \
             --output try/mert.png
 
     Args:
-        history: system name and tuning history (JSON) of each run.
+        history: name of the network or system, and history (JSON) of each run.
         output: output files: the figure (.png or .svg).
 
     Returns:
-        The curves of the runs of every system.
+        The curves of the runs, by name; those of networks with perplexities.
+
+    Raises:
+        InputError: a file is not a history, or there are histories of trainings and of tuning runs.
     """
-    from rnnsmt.analysis.curves import TuningCurve, TuningCurves, draw_tuning_curves
+    from rnnsmt.analysis.curves import draw_history_curves, read_histories
     from rnnsmt.base.rendering import save
 
-    curves = TuningCurves({name: [TuningCurve.read(path) for path in runs] for name, runs in history.items()})
+    curves = read_histories(history)
     if output:
-        save(draw_tuning_curves(curves.systems), each(output))
+        save(draw_history_curves(curves), each(output))
     return curves
 
 
@@ -204,7 +178,7 @@ def sentence_vectors(
             --output try/sentence-vectors.png --output-json try/sentence-vectors.json
 
     Args:
-        model: model file written by `seq2seq train`.
+        model: model file written by `networks train`.
         sentences: tokenised sentences, one per line, in groups separated by empty lines.
         output: output files: the figure (.png or .svg).
         output_json: output file: the plotted values (JSON).
@@ -327,7 +301,7 @@ def phrase_examples(
         pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
         table_scores: output of `phrases score`, or scores of an imported table.
         scores: scores of the pairs by the network, written by `phrases column`, in consecutive shards.
-        model: model file written by `rnn train`.
+        model: model file written by `networks train`.
         vocabularies: directory written by `rnn prepare`.
         output_json: output file (JSON).
         output_md: output file (Markdown).
@@ -394,7 +368,7 @@ def embeddings(
             --output-json try/words.json
 
     Args:
-        model: model file written by `rnn train`.
+        model: model file written by `networks train`.
         pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
         vocabularies: directory written by `rnn prepare`.
         output: output files: the figure (.png or .svg).

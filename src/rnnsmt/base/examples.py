@@ -53,19 +53,20 @@ def call_of(command: str, operation: "Operation") -> str:
     words = shlex.split(command.replace("\\\n", " "))
     if operation.name not in words[1:3] or {"|", ">", "<"} & set(words):
         raise ValueError(f"not a command {operation.name}")
+    words = words[words.index(operation.name) + 1 :]
     parser = Parser(add_help=False)
-    operation.add_options(parser)
+    operation.add_options(parser, words)
     for action in parser._actions:
         action.default = "==SUPPRESS=="
-    given = vars(parser.parse_args(words[words.index(operation.name) + 1 :], _Given()))
+    given = vars(parser.parse_args(words, _Given()))
     arguments = {}
     for name, setting in operation.settings.items():
         if setting.field.group is None:
             if name in given:
                 arguments[name] = _written(given[name], setting)
-        elif preset := given.pop("preset", None):
-            kind = type(setting.default)
-            overrides = {key: value for key, value in given.items() if hasattr(setting.default, key)}
+        elif preset := given.get("preset"):
+            made = setting.field.group.value(Namespace(**given))
+            kind, overrides = type(made), {key: value for key, value in given.items() if key in vars(made)}
             arguments[name] = f"{_name(kind)}.preset({_listed([_literal(preset)], overrides)})"
     return f"{_name(operation.function)}({_listed([], arguments, str)})"
 

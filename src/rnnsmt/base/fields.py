@@ -50,11 +50,14 @@ _LISTS = (list, tuple, Sequence)
 class Group(Protocol):
     """Several options of a command that make one argument of a function."""
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options."""
+    def add_options(self, parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+        """Add the options of a command with these words."""
 
     def value(self, namespace: argparse.Namespace) -> object:
         """Return the argument for parsed options."""
+
+    def fields(self) -> "dict[str, Setting]":
+        """Return what the options may be, by name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -474,6 +477,9 @@ class CommandParser(argparse.ArgumentParser):
 
     _words: Sequence[str] = ()
 
+    explain: Callable[[str], str] = staticmethod(lambda word: "")
+    """Function that returns the message for an unknown option; an empty string: a usual message."""
+
     def __init__(self, **keywords: Any) -> None:
         super().__init__(allow_abbrev=False, **keywords)
 
@@ -498,7 +504,8 @@ class CommandParser(argparse.ArgumentParser):
         for word in (word.partition("=")[0] for word in self._words if word.startswith("--")):
             if word not in known:
                 near = get_close_matches(word, known, 1)
-                message = f"unknown option {word}; " + (f"did you mean {near[0]}?" if near else "see --help")
+                unknown = f"unknown option {word}; " + (f"did you mean {near[0]}?" if near else "see --help")
+                message = self.explain(word) or unknown
                 break
         super().error(message)
 

@@ -24,9 +24,9 @@ A value of type ``Printed`` is what the command prints on standard output.
 import argparse
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import MISSING, dataclass, is_dataclass
+from dataclasses import MISSING, dataclass
 from functools import cached_property, wraps
 from os import PathLike
 from pathlib import Path
@@ -36,7 +36,7 @@ from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, TypeVar, Unio
 
 from rnnsmt import base
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import Setting, add_option, fields_of
+from rnnsmt.base.fields import Setting, add_option
 from rnnsmt.base.options import WORDING, option
 from rnnsmt.base.reading import STANDARD_STREAM
 from rnnsmt.base.writing import check_output, check_output_directory, write_lines_or_stdout
@@ -129,8 +129,8 @@ class Checked:
         """Return the arguments by name, and the settings of a network that an argument contains."""
         found: dict[str, Setting] = {}
         for setting in self.settings.values():
-            if setting.field.group is not None and is_dataclass(setting.default):
-                found |= fields_of(type(setting.default))
+            if setting.field.group is not None:
+                found |= setting.field.group.fields()
         return found | self.settings
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -215,11 +215,11 @@ class Operation(Checked):
         text = "\n\n".join(f"{title}:\n{indent(body, '    ')}" if title else body for title, body in sections.items())
         return self.in_python(with_calls(text, self))
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of the command."""
+    def add_options(self, parser: argparse.ArgumentParser, words: Sequence[str] = ()) -> None:
+        """Add the options of the command; ``words`` are those that will be parsed."""
         for name, setting in self.settings.items():
             if setting.field.group is not None:
-                setting.field.group.add_options(parser)
+                setting.field.group.add_options(parser, words)
             else:
                 text = as_on_command_line(setting.field.description, self.names).replace("%", "%%")
                 if setting.default is True:  # --no-NAME

@@ -24,9 +24,8 @@ class SystemFeature:
     Attributes:
         label: name in tables and figures.
         weight: weight before tuning.
-        network: name of the network that computes the feature, or empty: the package whose command trains it, and the
-            section of its ``preset`` in the configuration. Two systems with the feature share the network: run r of
-            both uses the same trained network.
+        network: name of the network that computes the feature, in ``rnnsmt.registries.NETWORKS``; or empty. Two systems
+            with the feature share the network: run r of both uses the same trained network.
         title: name of the network in the titles of figures.
         in_search: whether the search queries the network; other features are columns of the phrase table.
     """
@@ -43,6 +42,9 @@ CSLM = "cslm"
 
 RNN = "rnn"
 """Name of the feature and of its network."""
+
+LSTM = "seq2seq"
+"""Name of the kind of network of all LSTMs."""
 
 CSLM_ON_LISTS = "cslm_lists"
 """Feature that rescoring by the CSLM adds to a system, by its name in tables. It differs from the feature of the search

@@ -299,6 +299,10 @@ class Networks:
             "than one, the intervals and p-values include the variance due to training",
         ),
     ] = 1
+    settings: Annotated[
+        dict[str, dict[str, Any]],
+        Field(description="networks of other packages by name, with settings that override their presets"),
+    ] = field(default_factory=dict)
 
 
 DistortionLimit = Annotated[int, Field(ge=-1, description="maximum distortion in words; -1: no limit")]

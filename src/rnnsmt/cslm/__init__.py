@@ -1,6 +1,6 @@
 """The continuous-space language model (CSLM), a feed-forward network over the preceding words."""
 
-from rnnsmt.cslm.operations import perplexity, prepare, rescore, train
+from rnnsmt.cslm.operations import prepare
 from rnnsmt.cslm.settings import CslmSettings
 
-__all__ = ["CslmSettings", "perplexity", "prepare", "rescore", "train"]
+__all__ = ["CslmSettings", "prepare"]

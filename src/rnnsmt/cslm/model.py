@@ -19,7 +19,7 @@ from rnnsmt.networks.feed_forward import FeedForwardContent, TrainedNetwork
 from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams
 from rnnsmt.networks.model_file import ModelFormat
 
-FORMAT = ModelFormat("rnnsmt-cslm-2", "a CSLM", "train it again with `cslm train`")
+FORMAT = ModelFormat("rnnsmt-cslm-2", "a CSLM", "train it again with `networks train`")
 
 
 class CslmContent(FeedForwardContent):

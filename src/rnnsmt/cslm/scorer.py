@@ -16,7 +16,6 @@ from rnnsmt.lm.automaton import load_automaton
 from rnnsmt.networks.data import split
 from rnnsmt.networks.feed_forward import TrainedNetwork
 from rnnsmt.networks.ngram_scorer import NGramScorer
-from rnnsmt.networks.scoring import Block
 from rnnsmt.networks.text_scores import (
     ContextsAndWords,
     PerplexityReport,
@@ -49,11 +48,6 @@ def sentence_scores(scorer: NGramScorer, lines: Iterable[str]) -> Iterator[float
         yield from np.add.reduceat(scores.astype(np.float64), np.concatenate([[0], ends[:-1]])).tolist()
 
 
-def scores_of_block(scorer: NGramScorer, block: Block) -> Iterator[float]:
-    """Yield ln p of the translations of some sentences, for ``add_to_nbest``."""
-    return sentence_scores(scorer, (text for _, texts in block for text in texts))
-
-
 def _ngrams(scorer: NGramScorer, sentences: list[list[str]]) -> ContextsAndWords:
     return sentence_ngrams([scorer.ids(words) for words in sentences], scorer.order - 1, scorer.end)
 
@@ -61,7 +55,7 @@ def _ngrams(scorer: NGramScorer, sentences: list[list[str]]) -> ContextsAndWords
 def perplexity_report(
     model: StrPath, inputs: list[str], lm: StrPath | None, device: str, threads: int
 ) -> PerplexityReport:
-    """Compute the report of ``cslm perplexity``."""
+    """Compute the report of ``networks perplexity``."""
     scorer = CslmScorer(model, device, threads, normalize=True)
     lines = [split(line) for path in inputs for line in read_lines(path)]
     if not lines:

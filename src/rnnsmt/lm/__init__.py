@@ -1,8 +1,8 @@
 """N-gram language models: estimation, ARPA files, and the automaton that the decoder queries."""
 
-from rnnsmt.lm.operations import binarize, estimate, perplexity
+from rnnsmt.lm.operations import binarize, estimate
 
-__all__ = ["binarize", "estimate", "perplexity"]
+__all__ = ["binarize", "estimate"]
 
 MAX_ORDER = 10
 """Maximum order of a model, also of the built-in estimator."""

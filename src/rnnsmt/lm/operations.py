@@ -8,7 +8,6 @@ from rnnsmt.base.arguments import (
     THREADS,
     InputFile,
     MemoryMb,
-    OptionalOutput,
     OutputFile,
     TextFiles,
     Texts,
@@ -18,7 +17,7 @@ from rnnsmt.base.operations import Written, operation
 from rnnsmt.config.sections import Estimator, Lm, Order, Pruning
 
 if TYPE_CHECKING:
-    from rnnsmt.lm.queries import Perplexity
+    pass
 
 
 @operation(version=1)
@@ -101,41 +100,3 @@ def binarize(lm: InputFile, output: OutputFile) -> Written:
 
     automaton = binarize_lm(Path(lm), Path(output))
     return Written(Path(output), {"order": automaton.order, "words": len(automaton.words)})
-
-
-@operation(version=1)
-def perplexity(lm: InputFile, input: Texts, output: OptionalOutput = None) -> "Perplexity":
-    r"""Compute the perplexity of a text under a language model.
-
-    The output (JSON) contains the numbers of sentences, words and unknown words, and the perplexity including unknown
-    words (as ``<unk>``) and excluding them. ``</s>`` is predicted and counted on every line.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt lm perplexity --lm try/lm.arpa.gz --input results/corpus/joined/truecased/dev.fr.gz \
-            --output try/perplexity.json
-
-    Args:
-        lm: language model of order 2 to 6 (ARPA or KenLM binary).
-        input: tokenised text, one sentence per line.
-        output: output file (JSON).
-
-    Returns:
-        The values of the output.
-
-    Raises:
-        InputError: KenLM cannot load the model, or the text is empty.
-    """
-    from rnnsmt.base.progress import track
-    from rnnsmt.base.reading import read_lines
-    from rnnsmt.base.writing import write_json
-    from rnnsmt.lm.queries import load_kenlm, measure
-
-    model = load_kenlm(lm)
-    with TextFiles() as files:
-        texts = files.all_of("input", input)
-        lines = (line for text in texts for line in read_lines(text))
-        result = measure(model, track(lines, "measuring"), ", ".join(texts))
-    if output is not None:
-        write_json(output, {"lm_order": model.order, **result.as_dict()})
-    return result

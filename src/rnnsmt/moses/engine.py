@@ -56,7 +56,7 @@ def for_moses(ini: MosesIni, directory: Path | None) -> MosesIni:
         if feature.network is not None:
             raise InputError(
                 f"{ini.path}: {feature.name}: the Moses decoder does not support networks; decode with rnnsmt, or "
-                "rescore n-best lists of Moses with `cslm rescore`"
+                "rescore n-best lists of Moses with `networks rescore`"
             )
         path = {"path": str(ini.located(feature, directory).resolve())} if "path" in feature.options else {}
         features.append(Feature(feature.kind, feature.name, feature.options | path))

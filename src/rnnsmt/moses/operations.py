@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from rnnsmt.base.arguments import (
     MEMORY_MB,
@@ -428,40 +428,3 @@ def tune(
                 )  # fmt: skip
                 bleu[run] = float(str(result["dev BLEU"]))
     return Values(bleu, {"runs": runs, "dev BLEU": sum(bleu) / runs})
-
-
-@operation(version=1)
-def check(
-    moses_home: Home,
-    *,
-    parts: Sequence[Part] = get_args(Part),
-    aligners: Sequence[MosesAligner] = ("model4",),
-    lm_order: Positive = 5,
-) -> Values[str]:
-    """Check that a Moses installation has the required programs, and that its decoder works.
-
-    All missing programs are listed. For tuning and decoding, the decoder translates one word with a small model that
-    has a language model of the given order and a lexicalised reordering table.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt moses check --moses-home $MOSES_HOME
-
-    Args:
-        parts: steps for which Moses is used.
-        aligners: word aligners to use.
-        lm_order: n-gram order of the language models to use.
-
-    Returns:
-        The names of the programs.
-
-    Raises:
-        InputError: programs are missing or do not work.
-    """
-    from rnnsmt.moses.installation import Installation, Needs
-
-    moses = Installation(moses_home)
-    needs = Needs(list(parts), list(aligners), lm_order)
-    moses.check(needs)
-    programs = moses.about(needs)
-    return Values(programs, {"programs": len(programs), "parts": " ".join(parts)})

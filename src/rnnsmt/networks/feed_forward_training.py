@@ -123,7 +123,7 @@ class FeedForwardTask(Task):
 
     def __init__(
         self,
-        package: str,
+        network: str,
         kind: ModelFormat,
         name: str,
         ngrams: NGrams,
@@ -138,7 +138,7 @@ class FeedForwardTask(Task):
             name: name of the n-grams in the log.
         """
         super().__init__(settings, seed, setup)
-        self.package, self.kind, self.name = package, kind, name
+        self.network, self.kind, self.name = network, kind, name
         self.ngrams, self.inputs = ngrams, ngrams.inputs
         model = FeedForwardLM(settings.sizes(*map(len, ngrams.vocabularies)), seed, settings.spread)
         counts = ngrams.counts[0]

@@ -24,6 +24,7 @@ from rnnsmt.base.paths import StrPath
 from rnnsmt.base.resuming import CheckpointDirectory
 from rnnsmt.base.writing import atomic_path
 from rnnsmt.networks.data import SPECIAL
+from rnnsmt.networks.network import METADATA
 from rnnsmt.networks.settings import NetworkSizes
 
 
@@ -82,9 +83,6 @@ class ModelContent(BaseModel):
 
 AnyContent = TypeVar("AnyContent", bound=ModelContent)
 AnyNetwork = TypeVar("AnyNetwork", bound=nn.Module)
-
-METADATA = "rnnsmt"
-"""The only key of a file's metadata. Its value is JSON: safetensors writes several keys in random order."""
 
 
 def write_model(

@@ -1,4 +1,4 @@
-"""Training of a network by the operation ``train`` of its package: all steps that do not depend on the network.
+"""Training of a network: all steps that do not depend on its kind.
 
 Signals are caught before torch is imported, which cannot be imported again after an interrupted import; this module
 does not import it. Ctrl-C ends the run between the steps before the first update, of which a checkpoint would contain

@@ -11,6 +11,7 @@ from rnnsmt.base.options import option
 from rnnsmt.base.progress import track
 from rnnsmt.base.writing import atomic_text
 from rnnsmt.formats.nbest import lines_without, text_of, with_feature
+from rnnsmt.networks.network import Block
 
 LINES = 20_000
 """Number of lines of n-best lists that are read together; a sentence is not split."""
@@ -40,10 +41,6 @@ def scored_alike(
         lists.append(nbest[n])
         files.append(outputs[n])
     return [(key, *groups[key]) for key in sorted(groups)]
-
-
-Block = Sequence[tuple[int, Sequence[str]]]
-"""Sentences, as their numbers, each with some of its translations."""
 
 
 def add_to_nbest(

@@ -1,14 +1,13 @@
-"""Sizes of the networks, their training settings, and the options of these; does not import torch or pydantic."""
+"""Sizes of the networks, and their training settings; does not import torch or pydantic."""
 
-import argparse
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar, dataclass_transform
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
 
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import Field, Mistake, add_option, checked, fields_of
-from rnnsmt.base.operations import as_in_python, as_on_command_line
+from rnnsmt.base.fields import Field, Mistake, checked, fields_of
+from rnnsmt.base.operations import as_in_python
 from rnnsmt.base.options import check_choice, option
 from rnnsmt.config.declaration import section
 
@@ -237,9 +236,6 @@ class TrainingSettings(ABC):
         return dict(vars(self))
 
 
-SomeSettings = TypeVar("SomeSettings", bound=TrainingSettings)
-
-
 @section
 class FeedForwardSettings(TrainingSettings):
     """Settings of training on the n-grams of a text, with an evaluation after every epoch and early stopping.
@@ -322,48 +318,3 @@ class FeedForwardSettings(TrainingSettings):
     def held_out_of(self, ngrams: int) -> int:
         """Return how many of ``ngrams`` n-grams are used for validation."""
         return min(max(round(ngrams * self.held_out), self.held_out_least), ngrams // 10)
-
-
-@dataclass(frozen=True)
-class Presets(Generic[SomeSettings]):
-    """The options of the settings of a network: ``--preset``, and one for every setting that overrides the preset.
-
-    Attributes:
-        presets: the presets by name.
-        default: the name of the default preset.
-    """
-
-    presets: Mapping[str, SomeSettings]
-    default: str
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options; the help text of a setting ends with its values in all presets."""
-        parser.add_argument(
-            "--preset",
-            choices=tuple(self.presets),
-            default=self.default,
-            help="preset of network sizes and training settings",
-        )
-        group = parser.add_argument_group("override preset settings")
-        fields = fields_of(type(self.presets[self.default]))
-        for name, setting in fields.items():
-            text = as_on_command_line(setting.field.description, fields)
-            text = f"{text} ({self._values(name)})".replace("%", "%%")
-            add_option(group, name, setting, default=argparse.SUPPRESS, help=text)
-
-    def _values(self, name: str) -> str:
-        """Return the value of a setting in every preset, for its help text."""
-        values = {preset: getattr(settings, name) for preset, settings in self.presets.items()}
-        texts = {preset: f"{value:g}" if isinstance(value, float) else str(value) for preset, value in values.items()}
-        if len(set(texts.values())) == 1:
-            return f"all presets: {next(iter(texts.values()))}"
-        return ", ".join(f"{preset} {text}" for preset, text in texts.items())
-
-    def value(self, namespace: argparse.Namespace) -> SomeSettings:
-        """Return the settings of the preset, with the values of the options that were given."""
-        preset = self.presets[namespace.preset]
-        owner = type(preset)
-        values = preset.values_with({name: value for name, value in vars(namespace).items() if name in vars(preset)})
-        for mistake in owner.checked(values)[1]:
-            raise InputError(str(mistake))
-        return owner(**values)

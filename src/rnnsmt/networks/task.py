@@ -45,7 +45,7 @@ class Task(ABC):
     The constructor of a subclass sets the attributes without a value.
 
     Attributes:
-        package: the package whose command ``train`` trains the network.
+        network: the name of the network in ``rnnsmt.registries.NETWORKS``.
         examples: name of the training examples, for the log: pairs, n-grams.
         model: the network, on the device of ``setup``.
         batches: the minibatches, as indices of examples.
@@ -61,7 +61,7 @@ class Task(ABC):
         same_launches: whether ``loss_and_gradient`` launches the same kernels for all minibatches of one shape.
     """
 
-    package: str
+    network: str
     examples: str
     model: Any
     batches: ShuffledBatches | SortedBatches | WindowBatches

@@ -22,7 +22,7 @@ from rnnsmt.networks.gradients import GradientThreads, GraphedGradient, flatten,
 from rnnsmt.networks.model_file import Checkpoint
 from rnnsmt.networks.settings import TrainingSettings
 from rnnsmt.networks.task import Row, Sums, Task
-from rnnsmt.stages import operations
+from rnnsmt.registries import NETWORKS
 
 CHECK_EVERY = 100
 """Number of updates between two checks that the loss is finite; a check synchronises with the GPU."""
@@ -227,7 +227,7 @@ class Training:
         These change the rounding and, with dropout or sampled classes, the random numbers.
         """
         task = self.task
-        version = {f"version of {task.package} train": operations(task.package)["train"].version}
+        version = {f"version of {NETWORKS.versioned(task.network)} train": NETWORKS[task.network].version}
         return {**version, **task.inputs, "seed": task.seed, **task.settings.as_dict()}
 
     # the output files

@@ -24,7 +24,7 @@ from rnnsmt.networks.feed_forward import FeedForwardContent, TrainedNetwork
 from rnnsmt.networks.model_file import ModelFormat, Shortlist
 from rnnsmt.nnjm.settings import JointSizes
 
-FORMAT = ModelFormat("rnnsmt-nnjm-2", "a joint model", "train it again with `nnjm train`")
+FORMAT = ModelFormat("rnnsmt-nnjm-2", "a joint model", "train it again with `networks train`")
 
 
 class JointContent(FeedForwardContent):

@@ -1,36 +1,21 @@
 """Operations on neural network joint models."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from rnnsmt.base.arguments import (
-    SAVE_EVERY,
-    THREADS,
     Alignments,
-    CheckpointDir,
-    InputDirectory,
     InputFile,
-    OptionalOutput,
     OutputDirectory,
-    OutputFile,
-    SaveEvery,
-    Seed,
     TextFiles,
     Texts,
-    Threads,
-    TimeLimit,
 )
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Written, operation
-from rnnsmt.config.sections import Device, Rnn, VocabSize
-from rnnsmt.networks.settings import Presets
-from rnnsmt.nnjm.settings import PRESETS, JointSettings
+from rnnsmt.config.sections import VocabSize
 
 if TYPE_CHECKING:
-    from rnnsmt.networks.devices import DeviceSetup
-    from rnnsmt.networks.feed_forward_training import FeedForwardTask
-    from rnnsmt.networks.text_scores import PerplexityReport
+    pass
 
 
 @operation(version=2)
@@ -91,103 +76,3 @@ def prepare(
             texts["source"], texts["target"], links, (vocabularies[0], vocabularies[1]), str(output_dir)
         )
     return Written(Path(output_dir), figures)
-
-
-@operation(version=3)
-def train(
-    examples: InputDirectory,
-    output_model: OutputFile,
-    output_history: OutputFile,
-    checkpoint_dir: CheckpointDir,
-    *,
-    settings: Annotated[JointSettings, Field(group=Presets(PRESETS, "small"))] = PRESETS["small"],
-    seed: Seed = 1,
-    save_every: SaveEvery = SAVE_EVERY,
-    time_limit: TimeLimit | None = None,
-    device: Device = Rnn.device,
-    threads: Threads = THREADS,
-) -> Written:
-    r"""Train the neural network joint model (Devlin et al. 2014) on a word-aligned bitext.
-
-    Input is the directory written by `nnjm prepare`; outputs are the network and its learning curve (JSON). The
-    perplexity of held-out sentence pairs is computed after every epoch. Training ends after ``epochs`` epochs, or when
-    the perplexity has not improved for ``patience`` epochs; the best parameters are saved.
-
-    ``checkpoint_dir`` contains the last checkpoint, from which an interrupted run resumes. On a CPU, with the same
-    ``threads``, the result is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before
-    ``time_limit``, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again to
-    resume.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt nnjm train --examples try/examples --preset demo --seed 1 --output-model try/nnjm.safetensors \
-            --output-history try/nnjm.json --checkpoint-dir try/nnjm.checkpoint --threads 2
-
-    Args:
-        examples: directory written by `nnjm prepare`.
-        output_model: output file: the trained network.
-        output_history: output file: settings and learning curve (JSON).
-        settings: sizes of the network and settings of its training, such as JointSettings.preset("demo", epochs=2).
-
-    Returns:
-        The network; its figures are the results of the training run.
-
-    Raises:
-        InputError, KeyboardInterrupt, SystemExit: as ``rnnsmt.rnn.train``.
-    """
-    from rnnsmt.networks.run_training import run_training
-
-    def make_task(setup: "DeviceSetup") -> "FeedForwardTask":
-        from rnnsmt.nnjm.examples import Examples
-        from rnnsmt.nnjm.training import nnjm_task
-
-        return nnjm_task(Examples.open(examples), settings, seed, setup)
-
-    outputs, checkpoints = (output_model, output_history), (checkpoint_dir, save_every, time_limit)
-    return run_training(make_task, settings, outputs, checkpoints, device, threads)
-
-
-@operation(version=1)
-def perplexity(
-    model: InputFile,
-    examples: InputDirectory,
-    output: OptionalOutput = None,
-    *,
-    cslm: InputFile | None = None,
-    device: Device = Rnn.device,
-    threads: Threads = THREADS,
-) -> "PerplexityReport":
-    r"""Compute the perplexity of the target side of a bitext under the joint model, and under a CSLM for comparison.
-
-    Both models predict the same events: every word and ``</s>``; words outside the vocabulary form one class, UNK. The
-    softmax is exact. For a self-normalised model, the output also contains the mean and standard deviation of ln Z,
-    where Z is the sum of the softmax over all classes.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt nnjm perplexity --model try/nnjm.safetensors --examples try/examples \
-            --cslm results/cslm/network1/model.safetensors --output try/nnjm.perplexity.json
-
-    Args:
-        model: model file written by `nnjm train`.
-        examples: directory written by `nnjm prepare` with the vocabularies of the model.
-        output: output file (JSON).
-        cslm: CSLM with the same target vocabulary, for comparison.
-
-    Returns:
-        The content of the output.
-
-    Raises:
-        InputError: the vocabularies differ, a file is malformed, or torch is not installed.
-    """
-    from rnnsmt.networks.options import need_torch
-
-    need_torch()
-
-    from rnnsmt.base.writing import write_json
-    from rnnsmt.nnjm.scorer import perplexity_report
-
-    report = perplexity_report(model, examples, cslm, device, threads)
-    if output is not None:
-        write_json(output, report)
-    return report

@@ -106,7 +106,7 @@ class JointScorer(NGramScorer):
 def perplexity_report(
     model: StrPath, directory: StrPath, cslm: StrPath | None, device: str, threads: int
 ) -> PerplexityReport:
-    """Compute the report of ``nnjm perplexity``."""
+    """Compute the report of ``networks perplexity``."""
     examples, scorer = Examples.open(directory), JointScorer(model, device, threads, normalize=True)
     for side, of_model, of_text in (
         ("source", scorer.source_vocabulary, examples.source_vocabulary),

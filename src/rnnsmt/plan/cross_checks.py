@@ -22,7 +22,7 @@ from rnnsmt.plan.derived import (
     parts_of_moses,
 )
 from rnnsmt.plan.messages import hint
-from rnnsmt.registries import FEATURES, SEARCH_FEATURES
+from rnnsmt.registries import FEATURES, NETWORKS, SEARCH_FEATURES
 
 FILE_KEYS = ("source", "target", "file", "format", "columns", "members", "reference", "download")
 """Keys of an entry of ``corpora`` that describe its files."""
@@ -103,7 +103,8 @@ def _check_features(name: str, added: list[str]) -> Iterator[str]:
         if not re.fullmatch("[a-z][a-z0-9]*", feature):
             yield f"systems.{name}: the name of the feature {feature} must consist of lower-case letters and digits"
         try:
-            FEATURES[feature]
+            if network := FEATURES[feature].network:
+                NETWORKS[network]
         except InputError as error:
             yield f"systems.{name}: {error}"
     features = set(added)

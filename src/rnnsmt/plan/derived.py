@@ -41,6 +41,11 @@ def is_demo_corpus(config: Config) -> bool:
     return all(path.startswith(DEMO_DIRECTORY) for files in training for _, path in files)
 
 
+def is_small(config: Config) -> bool:
+    """Return whether ``auto`` is the value for the demo corpus, for a run in minutes."""
+    return config.quick or is_demo_corpus(config)
+
+
 def parts_of_moses(config: Config) -> list[str]:
     """Return the parts that ``engine`` assigns to Moses; ``engine`` names one engine for all parts or one for each.
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rnnsmt.config.features import CSLM, CSLM_ON_LISTS, RNN, has_network
-from rnnsmt.config.sections import Config, Cslm, Nnjm
-from rnnsmt.plan.derived import MOSES_OPTIMIZERS, features_of, parts_of_moses
+from rnnsmt.config.features import CSLM, CSLM_ON_LISTS, LSTM, RNN, has_network
+from rnnsmt.config.sections import Config
+from rnnsmt.plan.derived import MOSES_OPTIMIZERS, features_of, is_small, parts_of_moses
 from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE, RUN, TABLE_BINARY
-from rnnsmt.registries import COLUMNS, FEATURES, OPTIMIZERS, SEARCH_FEATURES
+from rnnsmt.registries import COLUMNS, FEATURES, NETWORKS, OPTIMIZERS, SEARCH_FEATURES
 
 LIMITS = ("pop_limit", "stack")
 """Limits of the search that all systems and both decoders have."""
@@ -122,6 +122,37 @@ class Systems:
         """Return the random seed of the training runs with this number."""
         return self.config.seed + int(network) - 1
 
+    @property
+    def trainable(self) -> list[str]:
+        """Return the names of all networks that the workflow can train: of features, and the LSTMs."""
+        others = [name for name in self.networks if name not in list(NETWORKS)]
+        return [*(name for name in NETWORKS if name != LSTM), *others, *self.config.seq2seq.networks]
+
+    def kind_of(self, name: str) -> str:
+        """Return the kind of a network, a name in ``NETWORKS``: that of the LSTMs has several networks."""
+        return LSTM if name in self.config.seq2seq.networks else name
+
+    def has_section(self, name: str) -> bool:
+        """Return whether a section of the configuration has the preset and settings of a network.
+
+        ``networks.settings`` has the settings of other networks, such as those of other packages.
+        """
+        return hasattr(getattr(self.config, self.kind_of(name), None), "preset")
+
+    def preset(self, name: str) -> str:
+        """Return the preset of a network."""
+        if self.has_section(name):
+            return str(getattr(self.config, self.kind_of(name)).preset)
+        network = NETWORKS[name]
+        return "demo" if "demo" in network.presets and is_small(self.config) else network.default
+
+    def network_settings(self, name: str) -> dict[str, Any]:
+        """Return the settings of a network that differ from the preset."""
+        if not self.has_section(name):
+            return dict(self.config.networks.settings.get(name, {}))
+        settings: dict[str, Any] = getattr(self.config, self.kind_of(name)).settings
+        return {**settings, **self.config.seq2seq.networks.get(name, {})}
+
     def trainings_of(self, system: str) -> list[int]:
         """Return the number of the training run for every tuning run of a system; 1 if it has no network."""
         return [self.network_of(run) if has_network(self.features(system)) else 1 for run in self.runs]
@@ -210,10 +241,8 @@ class Systems:
         for name in features:
             if name in SEARCH_FEATURES:
                 (model,) = self.search_models([name], network)
-                section: Cslm | Nnjm = getattr(self.config, SEARCH_FEATURES[name].network)
-                options.append(
-                    f"--network {name}=../{model.removeprefix('results/')} --unknown {name}={section.unknown}"
-                )
+                unknown = getattr(getattr(self.config, SEARCH_FEATURES[name].network, None), "unknown", "class")
+                options.append(f"--network {name}=../{model.removeprefix('results/')} --unknown {name}={unknown}")
         return " ".join(options)
 
     def rnn_models(self, system: str) -> list[str]:
@@ -270,11 +299,6 @@ class Systems:
         ]
 
     # Networks that translate alone or rescore lists: LSTMs, and the CSLM, an ensemble of one network.
-
-    def lstm_settings(self, name: str) -> dict[str, Any]:
-        """Return the settings of a network of LSTMs that differ from the preset."""
-        seq2seq = self.config.seq2seq
-        return {**seq2seq.settings, **seq2seq.networks[name]}
 
     def ensemble_models(self, name: str, size: int | str, run: int | str) -> list[str]:
         """Return the networks of an ensemble in a run; every training run has ``size`` networks."""

@@ -12,7 +12,7 @@ from rnnsmt.base.fields import fields_of
 from rnnsmt.config.languages import codes_of_yaml
 from rnnsmt.config.sections import Config
 from rnnsmt.plan.cross_checks import cross_checks
-from rnnsmt.plan.derived import is_demo_corpus
+from rnnsmt.plan.derived import is_small
 from rnnsmt.plan.messages import lines_of
 
 ADAPTER = TypeAdapter(Config)
@@ -53,7 +53,7 @@ def checked_config(raw: Mapping[str, Any]) -> Config:
     config = _parsed(given)
     if mistakes := list(cross_checks(config)):
         raise ConfigurationError(mistakes)
-    if config.quick or is_demo_corpus(config):
+    if is_small(config):
         for section, key, value in autos:
             config = replace(config, **{section: replace(getattr(config, section), **{key: value})})
     return config

@@ -4,20 +4,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rnnsmt.base.fields import fields_of
+from rnnsmt.config.features import LSTM
 from rnnsmt.config.sections import Config
-from rnnsmt.cslm.settings import PRESETS as CSLM_PRESETS
 from rnnsmt.networks.settings import TrainingSettings
-from rnnsmt.nnjm.settings import PRESETS as NNJM_PRESETS
 from rnnsmt.plan.messages import hint
-from rnnsmt.rnn.settings import PRESETS as RNN_PRESETS
-from rnnsmt.seq2seq.settings import PRESETS as SEQ2SEQ_PRESETS
-
-PRESETS: Mapping[str, Mapping[str, TrainingSettings]] = {
-    "rnn": RNN_PRESETS,
-    "cslm": CSLM_PRESETS,
-    "nnjm": NNJM_PRESETS,
-    "seq2seq": SEQ2SEQ_PRESETS,
-}
+from rnnsmt.plan.systems import Systems
+from rnnsmt.registries import NETWORKS
 
 
 def setting_mistakes(config: Config) -> Iterator[str]:
@@ -25,17 +17,20 @@ def setting_mistakes(config: Config) -> Iterator[str]:
 
     The settings of an LSTM override ``seq2seq.settings``, whose mistakes are not repeated for every LSTM.
     """
-    found = {
-        name: list(_mistakes(presets[section.preset], section.settings))
-        for name, presets in PRESETS.items()
-        for section in [getattr(config, name)]
-    }
-    yield from (f"{name}.settings{mistake}" for name, of_network in found.items() for mistake in of_network)
-    seq2seq = config.seq2seq
-    for lstm, settings in seq2seq.networks.items():
-        for mistake in _mistakes(SEQ2SEQ_PRESETS[seq2seq.preset], {**seq2seq.settings, **settings}):
-            if mistake not in found["seq2seq"]:
-                yield f"seq2seq.networks.{lstm}{mistake}"
+    systems, repeated = Systems(config), set()
+    for name in dict.fromkeys([*NETWORKS, *systems.trainable]):
+        kind = systems.kind_of(name)
+        place = f"{name}.settings" if systems.has_section(name) else f"networks.settings.{name}"
+        place = place if name == kind else f"seq2seq.networks.{name}"
+        for mistake in _mistakes(NETWORKS[kind].presets[systems.preset(name)], systems.network_settings(name)):
+            if name == kind or mistake not in repeated:
+                yield f"{place}{mistake}"
+            if name == LSTM:
+                repeated.add(mistake)
+    for name in config.networks.settings:
+        if name not in systems.trainable or systems.has_section(name):
+            known = [other for other in systems.trainable if not systems.has_section(other)]
+            yield f"networks.settings: no network {name} of another package; {hint(name, known)}"
 
 
 def _mistakes(preset: TrainingSettings, overrides: Mapping[str, Any]) -> Iterator[str]:

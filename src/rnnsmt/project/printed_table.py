@@ -6,7 +6,7 @@ from pathlib import Path
 from rnnsmt.base.reading import read_json
 from rnnsmt.config.sections import Config
 from rnnsmt.evaluation.render import by_set, padded, size, table_for_readers
-from rnnsmt.plan.derived import is_demo_corpus
+from rnnsmt.plan.derived import is_small
 from rnnsmt.plan.paths import Texts
 from rnnsmt.plan.systems import Systems
 
@@ -28,10 +28,10 @@ def planned(config: Config, texts: Texts, systems: Systems) -> Iterator[str]:
     yield f"{texts.source} to {texts.target}; {names}"
     tuning = f"{len(systems.runs)} tuning run(s) of {config.tuning.optimizer.upper()} each"
     yield f"{len(config.compare)} systems: {', '.join(config.compare)}; {tuning}"
-    networks = [f"{name} (preset {getattr(config, name).preset})" for name in systems.networks]
+    networks = [f"{name} (preset {systems.preset(name)})" for name in systems.networks]
     if networks:
         yield f"networks: {', '.join(networks)}; {len(systems.trainings)} training run(s) each"
-    small = config.quick or is_demo_corpus(config)
+    small = is_small(config)
     yield f"auto settings: for {'a run in minutes' if small else 'your own corpora'} (rnnsmt project settings)"
 
 

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from rnnsmt.base.fields import Setting, described, fields_of
 from rnnsmt.config.sections import Config
-from rnnsmt.project.network_settings import PRESETS
+from rnnsmt.registries import NETWORKS
 
 UNIONS = (Union, types.UnionType)
 
@@ -17,8 +17,8 @@ UNIONS = (Union, types.UnionType)
 def json_schema() -> dict[str, Any]:
     """Return the JSON schema of a configuration, for editors."""
     schema = TypeAdapter(Config).json_schema()
-    for network, presets in PRESETS.items():
-        settings = TypeAdapter(type(presets["paper"])).json_schema()
+    for network in NETWORKS:
+        settings = TypeAdapter(NETWORKS[network].settings).json_schema()
         of_section = schema["$defs"][fields_of(Config)[network].annotation.__name__]["properties"]
         of_section["settings"] = settings
     for of_section in schema["$defs"].values():
@@ -36,7 +36,7 @@ def table_lines() -> Iterator[str]:
         "",
         "All settings of the configuration, printed by `rnnsmt project settings`; "
         "[Systems and networks](configuration.md) explains them.",
-        "The settings of the networks (`rnn.settings` and others) are the options of the commands `train`.",
+        "The settings of the networks (`rnn.settings` and others) are the options of `rnnsmt networks train`.",
         "",
     )
     yield from _table("Top level", {name: one for name, one in fields_of(Config).items() if not _section(one)})

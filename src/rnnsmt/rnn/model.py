@@ -293,7 +293,7 @@ def loss_and_gradient(
     return sums.loss
 
 
-FORMAT = ModelFormat("rnnsmt-rnn-1", "an RNN Encoder-Decoder", "train the network again with `rnn train`")
+FORMAT = ModelFormat("rnnsmt-rnn-1", "an RNN Encoder-Decoder", "train the network again with `networks train`")
 
 
 def save_model(path: StrPath, model: RNNEncoderDecoder, meta: dict[str, Any]) -> None:
@@ -325,13 +325,29 @@ def load_model_with(
     """Read a network that was trained with these vocabularies of source and target; ``place`` is named in messages."""
     model, meta = load_model(path, device)
     numbers = model.sizes.source_vocabulary, model.sizes.target_vocabulary
+    check_vocabularies(path, meta, numbers, vocabularies, place)
+    return model
+
+
+def check_vocabularies(
+    path: StrPath,
+    meta: dict[str, Any],
+    numbers: Sequence[int],
+    vocabularies: Sequence[Vocabulary],
+    place: StrPath,
+) -> None:
+    """Check that a network was trained with these vocabularies of source and target.
+
+    Args:
+        path, place: file of the network and directory of the vocabularies, for messages.
+        meta, numbers: its metadata, and its numbers of source and target ids.
+    """
     for (name, value), vocabulary, number in zip(hashes_of(vocabularies).items(), vocabularies, numbers, strict=True):
         if meta.get(name) != value or len(vocabulary) != number:
             raise InputError(
                 f"{path} and {place} do not match: their {name} differs; use the network and the vocabularies of one "
                 "training run"
             )
-    return model
 
 
 def load_model_of(

@@ -1,36 +1,26 @@
 """Operations on the RNN Encoder-Decoder."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from rnnsmt.base.arguments import (
-    SAVE_EVERY,
     THREADS,
-    CheckpointDir,
     InputDirectory,
     InputFile,
     OptionalOutput,
     OutputDirectory,
-    OutputFile,
     Positive,
-    SaveEvery,
-    Seed,
     Text,
     TextFiles,
     Texts,
     Threads,
-    TimeLimit,
 )
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.config.sections import Device, Rnn, VocabSize
-from rnnsmt.networks.settings import Presets
-from rnnsmt.rnn.settings import PRESETS, RnnSettings
 
 if TYPE_CHECKING:
-    from rnnsmt.networks.devices import DeviceSetup
-    from rnnsmt.rnn.training import RnnTask
+    pass
 
 
 @operation(version=4)
@@ -66,70 +56,6 @@ def prepare(
         return Written(Path(output_dir), write_vocabularies(*texts, output_dir, vocab_size))
 
 
-@operation(version=7)
-def train(
-    pairs: InputFile,
-    vocabularies: InputDirectory,
-    output_model: OutputFile,
-    output_history: OutputFile,
-    checkpoint_dir: CheckpointDir,
-    *,
-    settings: Annotated[RnnSettings, Field(group=Presets(PRESETS, "small"))] = PRESETS["small"],
-    seed: Seed = 1,
-    save_every: SaveEvery = SAVE_EVERY,
-    time_limit: TimeLimit | None = None,
-    device: Device = Rnn.device,
-    threads: Threads = THREADS,
-) -> Written:
-    r"""Train the RNN Encoder-Decoder (Cho et al. 2014) on phrase pairs.
-
-    Inputs are phrase pairs and vocabularies; outputs are the network and its learning curve (JSON).
-
-    ``checkpoint_dir`` contains the last checkpoint, from which an interrupted run resumes. On a CPU, with the same
-    ``threads``, the result is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before
-    ``time_limit``, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again to
-    resume.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt rnn train --pairs results/phrases/pairs.safetensors --vocabularies try/vocabularies --preset demo \
-            --epochs 2 --seed 1 --output-model try/rnn.safetensors --output-history try/rnn.json \
-            --checkpoint-dir try/rnn.checkpoint --threads 2
-
-    Args:
-        pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
-        vocabularies: directory written by `rnn prepare`.
-        output_model: output file: the trained network.
-        output_history: output file: settings and learning curve (JSON).
-        settings: sizes of the network and settings of its training, such as RnnSettings.preset("demo", epochs=2).
-
-    Returns:
-        The network; its figures are the results of the training run.
-
-    Raises:
-        InputError: a file is missing or malformed, the checkpoint is that of a training run with other settings, the
-            loss became infinite, or torch is not installed.
-        KeyboardInterrupt: after Ctrl-C, with the checkpoint saved.
-        SystemExit: 75 after SIGTERM or at the time limit, with the checkpoint saved.
-    """
-    from rnnsmt.networks.run_training import run_training
-
-    def make_task(setup: "DeviceSetup") -> "RnnTask":
-        from rnnsmt.rnn.pairs import Pairs
-        from rnnsmt.rnn.training import RnnTask
-
-        return RnnTask(Pairs.open(pairs, vocabularies), settings, seed, setup)
-
-    return run_training(
-        make_task,
-        settings,
-        (output_model, output_history),
-        (checkpoint_dir, save_every, time_limit),
-        device,
-        threads,
-    )
-
-
 @operation(version=1)
 def translate(
     model: InputFile,
@@ -154,7 +80,7 @@ def translate(
             --output try/translations --nbest 5
 
     Args:
-        model: model file written by `rnn train`.
+        model: model file written by `networks train`.
         vocabularies: directory written by `rnn prepare`.
         input: source phrases, tokenised, one per line.
         output: output file: target phrases.

@@ -107,22 +107,19 @@ ROWS = 256
 """Number of pairs that are evaluated at a time."""
 
 
-class RnnTask(PairTask):
-    """Training of a network on phrase pairs.
+class PhrasePairTask(PairTask):
+    """Training of a network on phrase pairs; its function ``log_probability`` is that of ``RNNEncoderDecoder``.
 
     Attributes:
         trained: number of pairs without held-out pairs.
         validation: the held-out pairs, in groups of equal lengths, as arguments of ``log_probability``.
     """
 
-    package = "rnn"
-    model: RNNEncoderDecoder
-    settings: RnnSettings
     pairs: Pairs
     batches: PairBatches | SortedBatches
 
-    def __init__(self, pairs: Pairs, settings: RnnSettings, seed: int, setup: DeviceSetup) -> None:
-        """Draw the held-out pairs and create the network."""
+    def __init__(self, pairs: Pairs, settings: Any, seed: int, setup: DeviceSetup) -> None:
+        """Draw the held-out pairs."""
         super().__init__(pairs, "pairs", settings, seed, setup)
         self.trained = len(pairs) - len(self.held_out)
         if self.trained <= 0:
@@ -135,9 +132,6 @@ class RnnTask(PairTask):
         else:
             lengths = partial(longer_side, pairs)
             self.batches = SortedBatches(len(pairs), settings.batch, seed, self.held_out, lengths)
-        sizes = settings.sizes(*map(len, pairs.vocabularies))
-        self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(setup.device)
-        self.same_launches = settings.variant != "supplementary"
         self.sum_of_losses = settings.loss == "sum"
         self.total = settings.updates or max(round(settings.epochs * self.trained / settings.batch), 1)
         self.evaluations = evenly(self.total, settings.evaluations)
@@ -146,11 +140,12 @@ class RnnTask(PairTask):
         """Return the tensors of ``pair_tensors``."""
         return pair_tensors(self.pairs, index, self.setup.device)
 
-    def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Any) -> Tensor:
-        source, target, lengths, draws = batch
-        if self.settings.variant == "supplementary":
-            return supplementary_loss_and_gradient(model, source, target, lengths)
-        return loss_and_gradient(model, source, target, lengths, self.setup.matmul_dtype, draws)
+    def loss_and_gradient(self, model: Any, *batch: Any) -> Tensor:
+        """Differentiate ``log_probability`` by autograd."""
+        source, target, lengths, _ = batch
+        loss = -model.log_probability(*rows_and_lengths(source, target, lengths)).sum()
+        backpropagate(loss, torch.ones_like(loss), list(model.parameters()), [])
+        return loss.detach().double()
 
     def evaluate(self, seen: int, sums: Sums) -> Row:
         loss = sums.measured[0].item()
@@ -192,17 +187,30 @@ class RnnTask(PairTask):
             "unigram log p per word": self.unigram,
         }
 
+
+class RnnTask(PhrasePairTask):
+    """Training of an RNN Encoder-Decoder."""
+
+    network = "rnn"
+    model: RNNEncoderDecoder
+    settings: RnnSettings
+
+    def __init__(self, pairs: Pairs, settings: RnnSettings, seed: int, setup: DeviceSetup) -> None:
+        """Draw the held-out pairs and create the network."""
+        super().__init__(pairs, settings, seed, setup)
+        sizes = settings.sizes(*map(len, pairs.vocabularies))
+        self.model = RNNEncoderDecoder(sizes, seed, settings.deviation).to(setup.device)
+        self.same_launches = settings.variant != "supplementary"
+
+    def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Any) -> Tensor:
+        """Compute the gradient by hand, except for ``supplementary``, which has no hand-written gradient."""
+        if self.settings.variant == "supplementary":
+            return super().loss_and_gradient(model, *batch)
+        source, target, lengths, draws = batch
+        return loss_and_gradient(model, source, target, lengths, self.setup.matmul_dtype, draws)
+
     def save_model(self, path: StrPath, description: dict[str, object], stats: dict[str, object]) -> None:
         save_model(path, self.model, description | hashes_of(self.pairs.vocabularies) | self.inputs)
-
-
-def supplementary_loss_and_gradient(
-    model: RNNEncoderDecoder, source: Tensor, target: Tensor, lengths: Tensor
-) -> Tensor:
-    """Compute ``loss_and_gradient`` by autograd alone, for ``supplementary``, which has no hand-written gradient."""
-    loss = -model.log_probability(*rows_and_lengths(source, target, lengths)).sum()
-    backpropagate(loss, torch.ones_like(loss), list(model.parameters()), [])
-    return loss.detach().double()
 
 
 def rows_and_lengths(source: Tensor, target: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:

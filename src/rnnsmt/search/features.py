@@ -40,7 +40,7 @@ class CslmFeature(SearchFeature):
     title = "CSLM"
 
     def load(self, name: str, path: Path, unknown: str, network: "NetworkOptions") -> "NeuralFeature":
-        """Load a model file of `cslm train`."""
+        """Load a model file of a CSLM."""
         need_torch()
 
         from rnnsmt.cslm.scorer import CslmScorer
@@ -58,7 +58,7 @@ class NnjmFeature(SearchFeature):
     needs_links = True
 
     def load(self, name: str, path: Path, unknown: str, network: "NetworkOptions") -> "NeuralFeature":
-        """Load a model file of `nnjm train`."""
+        """Load a model file of a joint model."""
         need_torch()
 
         from rnnsmt.nnjm.scorer import JointScorer

@@ -113,7 +113,7 @@ class Seq2Seq(nn.Module):
         return (logs * (target != NULL)).sum(0)
 
 
-FORMAT = ModelFormat("rnnsmt-seq2seq-1", "an LSTM encoder-decoder", "train it again with `seq2seq train`")
+FORMAT = ModelFormat("rnnsmt-seq2seq-1", "an LSTM encoder-decoder", "train it again with `networks train`")
 
 
 class BothWords(BaseModel):

@@ -80,7 +80,7 @@ class Seq2SeqTask(PairTask):
         validation: the held-out pairs, as arguments of ``log_probability``.
     """
 
-    package = "seq2seq"
+    network = "seq2seq"
     model: Seq2Seq
     settings: Seq2SeqSettings
     pairs: SentencePairs

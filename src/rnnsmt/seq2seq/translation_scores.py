@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from rnnsmt.networks.data import split
+from rnnsmt.networks.network import Block
 from rnnsmt.networks.prefix_tree import prefix_levels
-from rnnsmt.networks.scoring import Block
 from rnnsmt.seq2seq.model import Ids, Steps, TrainedSeq2Seq
 
 NODES = 8192

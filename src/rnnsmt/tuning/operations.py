@@ -226,7 +226,7 @@ def optimize(
 ) -> OptimizedWeights:
     r"""Optimise weights for corpus BLEU on given n-best lists, once and without decoding.
 
-    Inputs are n-best lists of a dev set in Moses format, possibly with additional features (`cslm rescore`),
+    Inputs are n-best lists of a dev set in Moses format, possibly with additional features (`networks rescore`),
     and an ini with the same features and the initial weights. The command corresponds to one iteration of `tuning tune`
     without decoding. The new weights are for selecting hypotheses from n-best lists (`tuning rerank`), not for
     decoding. If the initial weights have a higher BLEU on the lists, they are kept.
@@ -300,7 +300,7 @@ def rerank(
 ) -> Values[str]:
     r"""Select the best hypothesis of every n-best list with the weights of an ini.
 
-    Use this command for n-best lists with additional features (`cslm rescore`, `seq2seq rescore`) or new weights
+    Use this command for n-best lists with additional features (`networks rescore`) or new weights
     (`tuning optimize`). Among hypotheses with equal scores, the first in the list is selected.
 
     Example, in the directory of a run of the demo corpus:

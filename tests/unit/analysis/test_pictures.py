@@ -60,10 +60,10 @@ def commands(directory: Path) -> dict[str, list[str]]:
     pairs, scores, parts = files_of(directory)
     files = ["--pairs", str(pairs), "--table-scores", str(scores), "--scores", *map(str, parts)]
     return {
-        "rnn": ["learning-curve", "--history", str(directory / "rnn.json"), "--title", "RNN"],
-        "cslm": ["learning-curve", "--history", str(directory / "cslm.json")],
+        "rnn": ["history-curves", "--history", f"RNN={directory}/rnn.json"],
+        "cslm": ["history-curves", "--history", f"CSLM={directory}/cslm.json"],
         "mert": [
-            "tuning-curves",
+            "history-curves",
             "--history",
             *(f"{name}={directory}/mert.json" for name in ("baseline", "rnn", "rnn")),
         ],
@@ -142,18 +142,19 @@ def test_unsupported_formats_are_refused(directory, capsys):
         main(["analysis", *commands(directory)["rnn"], "--output", "a.pdf"])
     assert "the suffix must be .png or .svg" in capsys.readouterr().err
     with pytest.raises(InputError, match=r"^output 'a.pdf': must be a file \(.png or .svg\)"):
-        rnnsmt.analysis.learning_curve(directory / "rnn.json", "a.pdf")
+        rnnsmt.analysis.history_curves({"RNN": [directory / "rnn.json"]}, "a.pdf")
 
 
 def test_the_data_of_pictures(directory):
     """Functions return what they plot, draw what the commands draw, and nothing without an output."""
-    (curve,) = rnnsmt.analysis.learning_curve(directory / "cslm.json", [directory / "python.svg"]).curves
+    curves = rnnsmt.analysis.history_curves({"CSLM": [directory / "cslm.json"]}, [directory / "python.svg"])
+    (curve,) = curves.networks["CSLM"]
     assert (curve.held_out, curve.kept) == ([(1.0, 50.0), (2.0, 52.5)], (2.0, 52.5))
     assert main(["analysis", *commands(directory)["cslm"], "--output", str(directory / "command.svg")]) == 0
     assert (directory / "python.svg").read_bytes() == (directory / "command.svg").read_bytes()
     pairs = rnnsmt.analysis.score_scatter(*files_of(directory))
     assert sorted(pairs.network) == [-4, -3, -2, -1]
-    tuned = rnnsmt.analysis.tuning_curves({"rnn": [directory / "mert.json"] * 2})
+    tuned = rnnsmt.analysis.history_curves({"rnn": [directory / "mert.json"] * 2})
     assert tuned.systems["rnn"][1].points == [(1, 21.0), (2, 20.0), (3, 21.0)]
     assert (tuned.systems["rnn"][0].result, tuned.systems["rnn"][0].bleu) == ((2, 3), 20.7)
     assert tuned.figures == {"systems": 1, "runs": 2}
@@ -161,7 +162,7 @@ def test_the_data_of_pictures(directory):
     for weights, iteration in (([1.0], 3), ([2.0], 4)):
         history = MERT | {"averaged": None, "iterations": [last], "weights": weights}
         (directory / "one.json").write_text(json.dumps(history))
-        one = rnnsmt.analysis.tuning_curves({"rnn": [directory / "one.json"]}).systems["rnn"][0]
+        one = rnnsmt.analysis.history_curves({"rnn": [directory / "one.json"]}).systems["rnn"][0]
         assert one.result == (iteration, iteration)
     assert {path.name for path in directory.iterdir() if path.suffix in (".png", ".svg")} == {
         "python.svg",

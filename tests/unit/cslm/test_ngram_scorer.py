@@ -178,15 +178,13 @@ def test_scores_of_sentences(files, twin):
     assert found == pytest.approx([sentence(twin, line) for line in lines], abs=1e-5)
 
 
-def test_self_normalised_models_are_scored_bare_unless_told(files, tmp_path, twin):
+def test_self_normalised_models_are_scored_bare(files, tmp_path, twin):
     (tmp_path / "in").write_text("0 ||| le chat ||| LM0= 1 ||| 1\n")
-    found = {}
-    for normalize in ("auto", "yes", "no"):
-        rnnsmt.cslm.rescore(files / "bare.safetensors", tmp_path / "in", tmp_path / "out", normalize=normalize)
-        found[normalize] = float((tmp_path / "out").read_text().split("CSLM0= ")[1].split()[0])
-    assert found["auto"] == found["no"]
-    assert found["yes"] == pytest.approx(sentence(twin, "le chat"), abs=1e-5)
-    assert found["yes"] != found["no"]
+    rnnsmt.networks.rescore([[files / "bare.safetensors"]], tmp_path / "in", tmp_path / "out")
+    found = float((tmp_path / "out").read_text().split("CSLM0= ")[1].split()[0])
+    bare = CslmScorer(files / "bare.safetensors", "cpu", normalize=False)
+    assert found == pytest.approx(next(sentence_scores(bare, ["le chat"])), abs=1e-5)
+    assert found != pytest.approx(sentence(twin, "le chat"), abs=1e-5)
 
 
 def test_rescore(files, twin, tmp_path):
@@ -196,7 +194,7 @@ def test_rescore(files, twin, tmp_path):
         "3 |||  ||| LM0= -4 WordPenalty0= 0 ||| -2",
     ]
     (tmp_path / "in").write_text("".join(f"{line}\n" for line in lines))
-    command = ["cslm", "rescore", "--model", files / "exact.safetensors", "--nbest", tmp_path / "in", "--output"]
+    command = ["networks", "rescore", "--model", files / "exact.safetensors", "--nbest", tmp_path / "in", "--output"]
     assert main([str(part) for part in [*command, tmp_path / "out"]]) == 0
     for before, after in zip(lines, (tmp_path / "out").read_text().splitlines(), strict=True):
         old, new = before.split("|||"), after.split("|||")
@@ -291,8 +289,8 @@ def test_perplexity(files, twin, tmp_path):
     lines = ["le chat dort", "le chien dort et le chien", ""]
     (tmp_path / "in").write_text("".join(f"{line}\n" for line in lines))
     for model in ("exact.safetensors", "bare.safetensors"):
-        command = ["cslm", "perplexity", "--model", files / model, "--input", tmp_path / "in"]
-        command += ["--lm", tmp_path / "lm", "--output", tmp_path / "r.json"]
+        command = ["networks", "perplexity", "--model", files / model, "--input", tmp_path / "in"]
+        command += ["--compare", tmp_path / "lm", "--output", tmp_path / "r.json"]
         assert main([str(part) for part in command]) == 0
         report = json.loads((tmp_path / "r.json").read_text())
         assert (report["sentences"], report["words"], report["oov"]) == (3, 9, 2)
@@ -335,7 +333,9 @@ def test_agrees_with_the_ngram_model_of_real_text(multi30k_tok, tmp_path):
 
 
 def refused(capfd, stage, *said):
-    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith(f"rnnsmt cslm {stage}: error:")]
+    lines = [
+        line for line in capfd.readouterr().err.splitlines() if line.startswith(f"rnnsmt networks {stage}: error:")
+    ]
     assert len(lines) == 1
     for part in said:
         assert part in lines[0]
@@ -346,19 +346,19 @@ def test_bad_models(files, tmp_path, stage, capfd):
     (tmp_path / "in").write_text("0 ||| le ||| LM0= 1 ||| 1\n")
     content = (files / "exact.safetensors").read_bytes()
     (tmp_path / "cut.safetensors").write_bytes(content[: len(content) // 2])
-    torch.save({"format": "rnnsmt-cslm-2"}, tmp_path / "pickle.pt")
+    torch.save({"format": "rnnsmt-cslm-2"}, tmp_path / "pickle.safetensors")
     save_file({"a": torch.zeros(1)}, tmp_path / "other.safetensors")
     option = "--nbest" if stage == "rescore" else "--input"
     said = {
         "none.safetensors": "no such file",
-        "cut.safetensors": "not a complete safetensors file",
-        "pickle.pt": "networks of version 1.0.0 cannot be read",
-        "other.safetensors": "not a CSLM",
+        "cut.safetensors": "is not a complete safetensors file",
+        "pickle.safetensors": "networks of version 1.0.0 cannot be read",
+        "other.safetensors": "is not a complete file of a network",
     }
     for name, reason in said.items():
-        command = ["cslm", stage, "--model", tmp_path / name, option, tmp_path / "in", "--output"]
+        command = ["networks", stage, "--model", tmp_path / name, option, tmp_path / "in", "--output"]
         assert main([str(part) for part in [*command, tmp_path / "out"]]) == 2
-        refused(capfd, stage, name, reason, "cslm train")
+        refused(capfd, stage, name, reason)
         assert not (tmp_path / "out").exists()
 
 
@@ -374,7 +374,7 @@ def test_bad_models(files, tmp_path, stage, capfd):
 )
 def test_bad_nbest_lists(files, tmp_path, capfd, text, said):
     (tmp_path / "in").write_text(text)
-    command = ["cslm", "rescore", "--model", files / "exact.safetensors", "--nbest", tmp_path / "in", "--output"]
+    command = ["networks", "rescore", "--model", files / "exact.safetensors", "--nbest", tmp_path / "in", "--output"]
     assert main([str(part) for part in [*command, tmp_path / "out"]]) == 2
     refused(capfd, "rescore", said)
     assert list(tmp_path.iterdir()) == [tmp_path / "in"]
@@ -384,7 +384,7 @@ def test_bad_texts(files, tmp_path, capfd):
     (tmp_path / "empty").write_text("")
     (tmp_path / "latin").write_bytes(b"le\nd\xe9j\xe0\n")
     (tmp_path / "lm").write_text("nonsense\n")
-    base = ["cslm", "perplexity", "--model", files / "exact.safetensors", "--output", tmp_path / "out", "--input"]
+    base = ["networks", "perplexity", "--model", files / "exact.safetensors", "--output", tmp_path / "out", "--input"]
     for options, said in (
         ([tmp_path / "empty"], "no lines"),
         ([tmp_path / "latin"], "line 2: not UTF-8"),
@@ -393,7 +393,7 @@ def test_bad_texts(files, tmp_path, capfd):
         assert main([str(part) for part in [*base, *options]]) == 2
         refused(capfd, "perplexity", said)
     (tmp_path / "in").write_text("le\n")
-    assert main([str(part) for part in [*base, tmp_path / "in", "--lm", tmp_path / "lm"]]) == 2
+    assert main([str(part) for part in [*base, tmp_path / "in", "--compare", tmp_path / "lm"]]) == 2
     refused(capfd, "perplexity", "lm")
     assert not (tmp_path / "out").exists()
 

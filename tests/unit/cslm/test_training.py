@@ -77,7 +77,7 @@ def command_line(directory, out, *options):
         "--checkpoint-dir",
         out / "checkpoint",
     ]
-    base = ["cslm", "train", "--text", directory / "ids", "--preset", "demo", *SIZES]
+    base = ["networks", "train", "--network", "cslm", "--data", directory / "ids", "--preset", "demo", *SIZES]
     return overridden([*base, *files], options)
 
 
@@ -466,7 +466,8 @@ def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sig
 
 def refused(capfd, stage, *said):
     error = capfd.readouterr().err
-    lines = [line for line in error.splitlines() if line.startswith(f"rnnsmt cslm {stage}: error:")]
+    package = "cslm" if stage == "prepare" else "networks"
+    lines = [line for line in error.splitlines() if line.startswith(f"rnnsmt {package} {stage}: error:")]
     assert len(lines) == 1, error
     for part in said:
         assert part in lines[0]

@@ -240,12 +240,12 @@ def test_both_doors_write_the_same_bytes(text: Path, tmp_path: Path) -> None:
         assert model.figures["lines"] == 4
 
     output = tmp_path / "perplexity.json"
-    words = ["--lm", str(model.path), "--input", str(text), "--output", str(output)]
-    assert main(["lm", "perplexity", *words]) == 0
-    found = rnnsmt.lm.perplexity(model.path, TEXT.splitlines(), tmp_path / "of-python.json")
+    words = ["--model", str(model.path), "--input", str(text), "--output", str(output)]
+    assert main(["networks", "perplexity", *words]) == 0
+    found = rnnsmt.networks.perplexity(model.path, TEXT.splitlines(), tmp_path / "of-python.json")
     assert (tmp_path / "of-python.json").read_bytes() == output.read_bytes()
     assert {"lm_order": 3, **found.as_dict()} == json.loads(output.read_text())
-    assert rnnsmt.lm.perplexity(model.path, text) == found
+    assert rnnsmt.networks.perplexity(model.path, text) == found
 
 
 def test_messages_in_python_name_the_arguments(tmp_path: Path) -> None:

@@ -44,10 +44,12 @@ SIZES = "--projection 4 --hidden-1 6 --hidden-2 5 --batch 8 --epochs 1 --preset 
 STORE = "--pairs pairs.safetensors --vocabularies vocabularies"
 
 TRAININGS = {
-    "rnn": f"rnn train {STORE} --preset demo --hidden 8 --embedding 4 --maxout 4 --updates 3 --batch 8",
-    "cslm": f"cslm train --text ids {SIZES}",
-    "nnjm": f"nnjm train --examples examples {SIZES}",
-    "seq2seq": "seq2seq train --sentences sentences --preset demo --embedding 4 --hidden 5 --layers 2 --batch 8 "
+    "rnn": "networks train --network rnn --data pairs.safetensors vocabularies "
+    "--preset demo --hidden 8 --embedding 4 --maxout 4 --updates 3 --batch 8",
+    "cslm": f"networks train --network cslm --data ids {SIZES}",
+    "nnjm": f"networks train --network nnjm --data examples {SIZES}",
+    "seq2seq": "networks train --network seq2seq --data sentences "
+    "--preset demo --embedding 4 --hidden 5 --layers 2 --batch 8 "
     "--epochs 1",
 }
 
@@ -62,7 +64,7 @@ TRANSLATE = "translate --system NAME --input dev.en --output O1 --explain"
 
 USES = {
     "cslm": TRANSLATE.replace("NAME", "cslm"),
-    "cslm perplexity": "cslm perplexity --model cslm.safetensors --input dev.fr --output O1",
+    "cslm perplexity": "networks perplexity --model cslm.safetensors --input dev.fr --output O1",
     "nnjm": TRANSLATE.replace("NAME", "nnjm"),
     "rnn": f"phrases column --name rnn {STORE} --model rnn.safetensors --output O1",
     "rnn system": "",  # ``System.score`` and ``System.embed``

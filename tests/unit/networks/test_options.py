@@ -1,4 +1,4 @@
-"""Options of the networks' commands: every training setting has a help text with the values of the presets."""
+"""Options of `networks train`: every training setting has a help text with the values of the presets."""
 
 import re
 import subprocess
@@ -33,7 +33,7 @@ def help_lines(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: py
 
 @PRESETS
 def test_help_lists_the_value_of_every_preset(package, presets, capsys, monkeypatch) -> None:
-    lines = help_lines(f"{package} train", capsys, monkeypatch)
+    lines = help_lines(f"networks train --network {package}", capsys, monkeypatch)
     fields = fields_of(type(presets["demo"]))
     for name, setting in fields.items():
         text = as_on_command_line(setting.field.description, fields)
@@ -52,7 +52,7 @@ def test_help_lists_the_value_of_every_preset(package, presets, capsys, monkeypa
 
 
 def test_help_of_rnn_train(capsys, monkeypatch) -> None:
-    lines = help_lines("rnn train", capsys, monkeypatch)
+    lines = help_lines("networks train --network rnn", capsys, monkeypatch)
     assert lines["--hidden"].endswith(" (demo 128, small 256, paper 1000)")
     assert lines["--learning-rate"].endswith(" (demo 0.016, small 0.01, paper 1)")
     assert lines["--optimizer"].endswith(" (demo adam, small adam, paper adadelta)")
@@ -94,7 +94,7 @@ def test_an_unknown_preset() -> None:
 
 def test_the_help_of_a_training_imports_nothing_slow() -> None:
     code = (
-        "import sys; from rnnsmt.cli import command_parser; command_parser('rnn', 'train').format_help(); "
+        "import sys; from rnnsmt.cli import command_parser; command_parser('networks', 'train').format_help(); "
         "assert not {'numpy', 'pydantic', 'torch'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -119,7 +119,7 @@ def training(toy, out, *options):
         "--checkpoint-dir",
         out / "checkpoint",
     ]
-    line = ["nnjm", "train", "--examples", toy / "examples", "--preset", "demo", *TINY, *files]
+    line = ["networks", "train", "--network", "nnjm", "--data", toy / "examples", "--preset", "demo", *TINY, *files]
     return overridden(line, options)
 
 
@@ -150,7 +150,7 @@ def test_evidence_names_the_word_that_decides(toy):
 
 
 def test_perplexity(toy, tmp_path):
-    line = ["nnjm", "perplexity", "--model", toy / "out/m.safetensors", "--examples", toy / "examples"]
+    line = ["networks", "perplexity", "--model", toy / "out/m.safetensors", "--input", toy / "examples"]
     assert main([str(part) for part in [*line, "--output", tmp_path / "p.json"]]) == 0
     report = json.loads((tmp_path / "p.json").read_text())
     examples, model = Examples.open(toy / "examples"), load_model(toy / "out/m.safetensors").model
@@ -168,7 +168,7 @@ def test_the_functions_write_what_the_commands_write(toy, tmp_path):
     rnnsmt.nnjm.prepare(*texts[:2], links, tmp_path / "examples", vocab_size=20)
     for path in (toy / "examples").iterdir():
         assert path.read_bytes() == (tmp_path / "examples" / path.name).read_bytes()
-    report = rnnsmt.nnjm.perplexity(toy / "out/m.safetensors", toy / "examples", tmp_path / "p.json")
+    report = rnnsmt.networks.perplexity(toy / "out/m.safetensors", toy / "examples", tmp_path / "p.json")
     assert json.loads((tmp_path / "p.json").read_text()) == report
     assert report.figures["words"] == report["words"]
 

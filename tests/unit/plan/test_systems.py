@@ -153,7 +153,7 @@ def test_smaller_systems(resolved):
 
 def test_settings_of_a_network_go_over_those_of_all_lstms(resolved):
     systems = Systems(changed(resolved, seq2seq={"settings": {"epochs": 3}}))
-    assert systems.lstm_settings("lstm_forward") == {"epochs": 3, "source_order": "forward"}
+    assert systems.network_settings("lstm_forward") == {"epochs": 3, "source_order": "forward"}
 
 
 def test_ensembles_of_lstms(trained_twice):

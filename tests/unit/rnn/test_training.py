@@ -41,7 +41,7 @@ from rnnsmt.rnn.training import RnnTask, pair_tensors  # noqa: E402
 
 from ..gpu import NEEDS_GPU  # noqa: E402
 from ..overriding import overridden  # noqa: E402
-from ..phrase_store import compute_column, make_pairs, open_pairs, options_of, scores_of  # noqa: E402
+from ..phrase_store import compute_column, make_pairs, open_pairs, scores_of, training_of  # noqa: E402
 
 torch.set_num_threads(1)
 CPU = DeviceSetup(torch.device("cpu"))
@@ -78,7 +78,7 @@ def command_line(directory, out, *options):
         "--checkpoint-dir",
         out / "checkpoint",
     ]
-    return overridden(["rnn", "train", *options_of(directory), *OPTIONS, *files], options)
+    return overridden([*training_of(directory), *OPTIONS, *files], options)
 
 
 def outputs(out):
@@ -457,7 +457,7 @@ def test_equal_trainings_have_equal_checkpoints(pairs, tmp_path):
 
 def fails(capfd, *said):
     error = capfd.readouterr().err
-    lines = [line for line in error.splitlines() if line.startswith("rnnsmt rnn train: error:")]
+    lines = [line for line in error.splitlines() if line.startswith("rnnsmt networks train: error:")]
     assert len(lines) == 1, error
     for part in said:
         assert part in lines[0]
@@ -555,7 +555,7 @@ def test_bad_model_files(tmp_path):
     torch.save({"format": FORMAT.version}, tmp_path / "m.pt")
     for content in (b"", b"nonsense", (tmp_path / "m.pt").read_bytes()):
         (tmp_path / "m").write_bytes(content)
-        with pytest.raises(InputError, match=r"1\.0\.0 cannot be read\); train the network again with `rnn train`"):
+        with pytest.raises(InputError, match=r"1\.0\.0 cannot be read\); train the network again with `networks"):
             load_model(tmp_path / "m")
     save_file({"a": torch.zeros(1)}, tmp_path / "m")
     with pytest.raises(InputError, match="is not an RNN Encoder-Decoder, or was written by a different version"):

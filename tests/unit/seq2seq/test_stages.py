@@ -64,7 +64,11 @@ def with_change(options: str, change: str) -> list[str]:
 def run_train(prepared: Path, name: str, *more: str) -> int:
     stem = f"{prepared}/{name}"
     outputs = f"--output-model {stem}.safetensors --output-history {stem}.json --checkpoint-dir {stem}"
-    return main(overridden(["seq2seq", "train", "--sentences", prepared, *TINY.split(), *outputs.split()], more))
+    return main(
+        overridden(
+            ["networks", "train", "--network", "seq2seq", "--data", prepared, *TINY.split(), *outputs.split()], more
+        )
+    )
 
 
 def test_prepare_keeps_what_both_sides_say(prepared: Path) -> None:
@@ -198,7 +202,7 @@ def test_translations_of_a_list_score_as_alone(prepared: Path, text: Path) -> No
     )
     (text / "source").write_text("a b\nc\n")
     model = f"--model {prepared}/small.safetensors {prepared}/small.safetensors --source {text}/source"
-    assert main(f"seq2seq rescore {model} --nbest {text}/nbest --output {text}/rescored".split()) == 0
+    assert main(f"networks rescore {model} --nbest {text}/nbest --output {text}/rescored".split()) == 0
     found = [line.split("LSTM0= ")[1].split()[0] for line in (text / "rescored").read_text().splitlines()]
     network = load_ensemble([f"{prepared}/small.safetensors"], CPU.device)[0]
     alone = [("a b", "u v"), ("a b", "u v y"), ("c", "w x")]
@@ -239,7 +243,7 @@ def rescored(path: Path) -> list[tuple[str, float]]:
 def test_several_lists_of_a_text_are_scored_together(
     lists: Path, prepared: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = f"seq2seq rescore --model {prepared}/small.safetensors --source {lists}/two.sentences".split()
+    command = f"networks rescore --model {prepared}/small.safetensors --source {lists}/two.sentences".split()
     names = list(LISTS)
     both = ["--nbest", *(f"{lists}/{name}.nbest" for name in names), "--output", *(f"{lists}/{n}.both" for n in names)]
     capsys.readouterr()
@@ -258,10 +262,10 @@ def test_each_list_by_networks_of_its_own(lists: Path, prepared: Path) -> None:
         assert run_train(prepared, "other", "--seed", "2") == 0
     models = [f"{prepared}/small.safetensors", f"{prepared}/other.safetensors"]
     files = f"--nbest {lists}/one.nbest {lists}/one.nbest --source {lists}/two.sentences --output {lists}/a {lists}/b"
-    assert main(["seq2seq", "rescore", *files.split(), "--model", models[0], "--model", models[1]]) == 0
+    assert main(["networks", "rescore", *files.split(), "--model", models[0], "--model", models[1]]) == 0
     for model, output in zip(models, ("a", "b"), strict=True):
         files = f"--nbest {lists}/one.nbest --source {lists}/two.sentences --output {lists}/alone"
-        assert main(f"seq2seq rescore --model {model} {files}".split()) == 0
+        assert main(f"networks rescore --model {model} {files}".split()) == 0
         assert rescored(lists / output) == rescored(lists / "alone")
     assert rescored(lists / "a") != rescored(lists / "b")
 
@@ -270,7 +274,7 @@ def test_each_list_by_networks_of_its_own(lists: Path, prepared: Path) -> None:
 def test_even_average_and_none(lists: Path, prepared: Path, weight: int) -> None:
     """With weight 0 the system's best translations are chosen, with weight 1 those with the best sum of both scores."""
     files = f"--nbest {lists}/one.nbest --source {lists}/two.sentences --output {lists}/weighted"
-    assert main(f"seq2seq rescore --model {prepared}/small.safetensors {files}".split()) == 0
+    assert main(f"networks rescore --model {prepared}/small.safetensors {files}".split()) == 0
     inis = f"--ini {lists}/lists.ini --output {lists}/weighted.ini --weight {weight}"
     assert main(f"moses add-feature {inis}".split()) == 0
     files = f"--nbest {lists}/weighted --input {lists}/two.sentences --output {lists}/best --report {lists}/best.json"
@@ -307,7 +311,7 @@ def test_bad_input_of_several_lists(
     (lists / "unsorted").write_text("1 ||| u ||| LM0= -3 ||| -1\n0 ||| u ||| LM0= -3 ||| -1\n")
     model, files = f"--model {prepared}/small.safetensors", f"--nbest {lists}/one.nbest --output {lists}/a"
     files = f"{model} --source {lists}/two.sentences {files}"
-    assert main(["seq2seq", "rescore", *with_change(files, change.format(lists))]) == 2
+    assert main(["networks", "rescore", *with_change(files, change.format(lists))]) == 2
     assert said in capsys.readouterr().err
 
 
@@ -353,7 +357,7 @@ def test_bad_lists_are_refused(
         assert run_train(prepared, "small") == 0
     (text / "source").write_text("a b\nc\n")
     (text / "bad").write_text(line + "\n" if line else "")
-    command = f"seq2seq rescore --model {prepared}/small.safetensors --source {text}/source --nbest {text}/bad"
+    command = f"networks rescore --model {prepared}/small.safetensors --source {text}/source --nbest {text}/bad"
     assert main([*command.split(), "--output", f"{text}/none"]) == 2
     assert said in capsys.readouterr().err
     assert not (text / "none").exists()

@@ -40,7 +40,7 @@ from rnnsmt.translation.lines import BLOCK, waiting_lines
 from rnnsmt.translation.system import System
 
 from ..other_package import install
-from ..phrase_store import compute_column, make_pairs, options_of
+from ..phrase_store import compute_column, make_pairs, training_of
 from ..search.twin import SOURCE, TARGET, tiny_model
 
 RAW = ["A b c, d!", "", "c  c\tD b.", "&apos; a & b"]
@@ -300,7 +300,7 @@ def test_score_and_embed(system, tmp_path):
         f"--checkpoint-dir={tmp_path}/checkpoint",
     ]
     small = ["--preset", "demo", "--hidden", "8", "--embedding", "4", "--maxout", "4", "--updates", "3", "--batch", "8"]
-    assert main(["rnn", "train", *options_of(tmp_path), *files, *small]) == 0
+    assert main([*training_of(tmp_path), *files, *small]) == 0
     assert compute_column("rnn", tmp_path, tmp_path / "scores.npy", "--model", f"{tmp_path}/m.safetensors") == 0
     vocabularies = [f"{tmp_path}/vocabularies/vocab.{side}.txt" for side in ("source", "target")]
     assert main([*described(system), "--rnn", f"{tmp_path}/m.safetensors", "--vocabulary", *vocabularies]) == 0
@@ -801,13 +801,14 @@ def with_networks(system: Path, tmp_path: Path) -> Path:
     words = rnnsmt.cslm.prepare(target, tmp_path / "cslm", vocab_size=8).path
     examples = rnnsmt.nnjm.prepare(source, target, links, tmp_path / "nnjm", vocab_size=8).path
     trainings = {
-        "CSLM": (rnnsmt.cslm.train, words, rnnsmt.cslm.CslmSettings),
-        "NNJM": (rnnsmt.nnjm.train, examples, rnnsmt.nnjm.JointSettings),
+        "CSLM": (words, rnnsmt.cslm.CslmSettings),
+        "NNJM": (examples, rnnsmt.nnjm.JointSettings),
     }
     networks = {}
-    for kind, (train, data, settings) in trainings.items():
+    for kind, (data, settings) in trainings.items():
         outputs = [data / name for name in ("model.safetensors", "history.json", "checkpoint")]
-        networks[kind] = train(data, *outputs, settings=settings.preset("demo", epochs=1), device="cpu").path
+        of_demo = settings.preset("demo", epochs=1)
+        networks[kind] = rnnsmt.networks.train(kind.lower(), data, *outputs, settings=of_demo, device="cpu").path
     text = (system / "moses.ini").read_text()
     for kind, path in networks.items():
         text = text.replace("[feature]\n", f"[feature]\n{kind} name={kind}0 path={path}\n")

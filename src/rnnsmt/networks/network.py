@@ -1,0 +1,226 @@
+"""A kind of network: its settings, the data that it is trained on, and its training. This module does not import torch.
+
+``rnnsmt.registries.NETWORKS`` lists them. `networks train` trains one, given its name.
+"""
+
+import argparse
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.fields import CommandParser, Setting, add_option, fields_of
+from rnnsmt.base.operations import as_on_command_line
+from rnnsmt.base.options import option
+from rnnsmt.base.paths import StrPath
+from rnnsmt.base.reading import read_lines
+from rnnsmt.networks.settings import TrainingSettings
+from rnnsmt.registries import NETWORKS
+
+if TYPE_CHECKING:
+    from rnnsmt.networks.devices import DeviceSetup
+    from rnnsmt.networks.task import Task
+    from rnnsmt.networks.text_scores import PerplexityReport
+
+Block = Sequence[tuple[int, Sequence[str]]]
+"""Sentences, as their numbers, each with some of its translations."""
+
+ListScores = Callable[[Sequence[str], Block], Iterable[float]]
+"""Function of the source sentences of a text and a block that computes ln p of all translations of the block, one after
+the other."""
+
+METADATA = "rnnsmt"
+"""The only key of a model file's metadata. Its value is JSON: safetensors writes several keys in random order."""
+
+MOST_BYTES = 100_000_000
+"""Maximum size of the header of a safetensors file."""
+
+DATA = {
+    "pairs": "phrase pairs, written by `phrases extract` or `phrases import-table`",
+    "vocabularies": "directory written by `rnn prepare`",
+    "text": "directory written by `cslm prepare`",
+    "examples": "directory written by `nnjm prepare`",
+    "sentences": "directory written by `seq2seq prepare`",
+}
+"""Training data by name. The workflow prepares what the networks of a run read."""
+
+
+class Network(ABC):
+    """A kind of network. Its module imports torch only in ``task``.
+
+    Attributes:
+        data: names of the training data, keys of ``DATA``, in the order of ``task``.
+        presets: settings by name. Without another choice, a run uses ``demo`` for the demo corpus, otherwise
+            ``default``.
+        default: name of a preset.
+        list_feature: name of its score as a feature of n-best lists; empty: the network does not score translations.
+        reads_source: whether the score of a translation depends on its source sentence.
+        version: version of the training. It is increased when the same data and settings give another network than
+            before: then, trained networks of a run are trained again, and interrupted training runs start again.
+    """
+
+    data: Sequence[str]
+    presets: Mapping[str, Any]
+    default: str = "small"
+    list_feature: str = ""
+    reads_source: bool = False
+    version: int = 1
+
+    @property
+    def settings(self) -> type[TrainingSettings]:
+        """Return the class of the settings."""
+        return type(self.presets[self.default])
+
+    @abstractmethod
+    def task(self, data: Sequence[Path], settings: Any, seed: int, setup: "DeviceSetup") -> "Task":
+        """Open the training data, and create the network on a device.
+
+        data: the paths of ``data``.
+        """
+
+    def read_source(self, path: StrPath) -> list[str]:
+        """Return the sentences of the source text of n-best lists, if ``reads_source``."""
+        return list(read_lines(path))
+
+    def list_scores(self, models: Sequence[str], unknown: str, device: str, threads: int) -> ListScores:
+        """Load the networks of an ensemble, and return the function that scores translations.
+
+        unknown: score of words outside the shortlist, see ``rnnsmt.config.features.UnknownScore``.
+        """
+        raise NotImplementedError
+
+    def perplexity(
+        self, model: StrPath, inputs: list[str], other: StrPath | None, device: str, threads: int
+    ) -> "PerplexityReport":
+        """Compute the perplexity of a text, and that under another model for comparison.
+
+        inputs: what `networks perplexity` reads.
+        """
+        raise InputError(f"{model}: `networks perplexity` requires an n-gram model, a CSLM or a joint model")
+
+
+class SettingsOptions:
+    """The options of the settings of a network: ``--preset``, and one for every setting that overrides the preset.
+
+    They are those of the network that ``--network`` names. Without it, the help lists those of all networks.
+    """
+
+    def add_options(self, parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+        """Add the options; the help text of a setting ends with its values in all presets."""
+        name = _named(words)
+        if name is None:
+            parser.add_argument("--preset", metavar="NAME", help="preset of network sizes and training settings")
+            parser.epilog = "\n".join(map(_listed, NETWORKS))
+        else:
+            try:
+                _add_settings(parser, NETWORKS[name])
+            except InputError as error:
+                parser.error(str(error))
+        if isinstance(parser, CommandParser):
+            parser.explain = lambda word: _explanation(word, name)
+
+    def value(self, namespace: argparse.Namespace) -> TrainingSettings:
+        """Return the settings of the preset, with the values of the options that were given."""
+        network = NETWORKS[namespace.network]
+        preset: TrainingSettings = network.presets[namespace.preset]
+        values = preset.values_with({name: value for name, value in vars(namespace).items() if name in vars(preset)})
+        for mistake in network.settings.checked(values)[1]:
+            raise InputError(str(mistake))
+        return network.settings(**values)
+
+    def fields(self) -> dict[str, Setting]:
+        """Return the settings of the networks of this package by name."""
+        return {
+            name: setting for network in NETWORKS for name, setting in fields_of(NETWORKS[network].settings).items()
+        }
+
+
+def kind_of(path: StrPath) -> str:
+    """Return the kind of the network in a model file, a name in ``NETWORKS``.
+
+    Raises:
+        InputError: the file is not one of a network.
+    """
+    kind = kind_or_none(path)
+    if kind is None:
+        raise InputError(
+            f"{path}: is not a complete file of a network (networks of version 1.0.0 cannot be read); train it again "
+            "with `networks train`"
+        )
+    return kind
+
+
+def kind_or_none(path: StrPath) -> str | None:
+    """Return the kind of the network in a model file; None if it is another file."""
+    try:
+        with Path(path).open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(size if size <= MOST_BYTES else 0))
+        version = json.loads(header["__metadata__"][METADATA])["format"]
+    except OSError as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+        raise InputError(f"{path}: {reason}") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    found = re.fullmatch(r"rnnsmt-([a-z0-9]+)-\d+", str(version))
+    return found[1] if found is not None and found[1] in NETWORKS else None
+
+
+def _named(words: Sequence[str]) -> str | None:
+    """Return the network that the words of a command name, if there is one."""
+    values = [
+        word.removeprefix("--network=") if "=" in word else "".join(words[place + 1 : place + 2])
+        for place, word in enumerate(words)
+        if word.partition("=")[0] == "--network"
+    ]
+    return values[0] if values and values[0] in NETWORKS else None
+
+
+def _listed(name: str) -> str:
+    """Return the settings of a network as text for the help."""
+    network = NETWORKS[name]
+    parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, add_help=False)
+    _add_settings(parser, network, f"settings of {name}, presets: {', '.join(network.presets)}")
+    return parser.format_help()
+
+
+def _add_settings(parser: argparse.ArgumentParser, network: Network, title: str = "") -> None:
+    """Add the options of the settings of a network."""
+    if not title:
+        parser.add_argument(
+            "--preset",
+            choices=tuple(network.presets),
+            default=network.default,
+            help="preset of network sizes and training settings",
+        )
+    group = parser.add_argument_group(title or "override preset settings")
+    fields = fields_of(network.settings)
+    for name, setting in fields.items():
+        text = as_on_command_line(setting.field.description, fields)
+        text = f"{text} ({_values(network.presets, name)})".replace("%", "%%")
+        add_option(group, name, setting, default=argparse.SUPPRESS, help=text)
+
+
+def _values(presets: Mapping[str, TrainingSettings], name: str) -> str:
+    """Return the value of a setting in every preset, for its help text."""
+    values = {preset: getattr(settings, name) for preset, settings in presets.items()}
+    texts = {preset: f"{value:g}" if isinstance(value, float) else str(value) for preset, value in values.items()}
+    if len(set(texts.values())) == 1:
+        return f"all presets: {next(iter(texts.values()))}"
+    return ", ".join(f"{preset} {text}" for preset, text in texts.items())
+
+
+def _explanation(word: str, name: str | None) -> str:
+    """Return why an option is unknown, if it is a setting of a network of this package; otherwise an empty string."""
+    owners = [other for other in NETWORKS if word in map(option, fields_of(NETWORKS[other].settings))]
+    if not owners:
+        return ""
+    listed = f"a setting of {', '.join(owners)}"
+    return (
+        f"option {word}: is {listed}; specify --network"
+        if name is None
+        else f"option {word}: is {listed}, not of {name}"
+    )

@@ -1,0 +1,40 @@
+"""The neural network joint model as a kind of network."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnnsmt.base.errors import InputError
+from rnnsmt.base.paths import StrPath
+from rnnsmt.networks.network import Network
+from rnnsmt.nnjm.settings import PRESETS, JointSettings
+
+if TYPE_CHECKING:
+    from rnnsmt.networks.devices import DeviceSetup
+    from rnnsmt.networks.task import Task
+    from rnnsmt.networks.text_scores import PerplexityReport
+
+
+class NnjmNetwork(Network):
+    """The neural network joint model (Devlin et al. 2014), trained on a word-aligned bitext as the CSLM on text."""
+
+    data = ("examples",)
+    presets = PRESETS
+    version = 3
+
+    def task(self, data: Sequence[Path], settings: JointSettings, seed: int, setup: "DeviceSetup") -> "Task":
+        """Return the training on a bitext with links."""
+        from rnnsmt.nnjm.examples import Examples
+        from rnnsmt.nnjm.training import nnjm_task
+
+        return nnjm_task(Examples.open(data[0]), settings, seed, setup)
+
+    def perplexity(
+        self, model: StrPath, inputs: list[str], other: StrPath | None, device: str, threads: int
+    ) -> "PerplexityReport":
+        """Compute the perplexity of the target words of a directory of `nnjm prepare`; ``other`` is a CSLM."""
+        from rnnsmt.nnjm.scorer import perplexity_report
+
+        if len(inputs) > 1:
+            raise InputError(f"--input {' '.join(inputs)}: must be one directory of `nnjm prepare` for a joint model")
+        return perplexity_report(model, inputs[0], other, device, threads)

@@ -1,0 +1,28 @@
+"""The RNN Encoder-Decoder as a kind of network."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rnnsmt.networks.network import Network
+from rnnsmt.rnn.settings import PRESETS, RnnSettings
+
+if TYPE_CHECKING:
+    from rnnsmt.networks.devices import DeviceSetup
+    from rnnsmt.networks.task import Task
+
+
+class RnnNetwork(Network):
+    """The RNN Encoder-Decoder (Cho et al. 2014), trained on phrase pairs."""
+
+    data = ("pairs", "vocabularies")
+    presets = PRESETS
+    version = 7
+
+    def task(self, data: Sequence[Path], settings: RnnSettings, seed: int, setup: "DeviceSetup") -> "Task":
+        """Return the training on phrase pairs in the vocabularies."""
+        from rnnsmt.rnn.pairs import Pairs
+        from rnnsmt.rnn.training import RnnTask
+
+        pairs, vocabularies = data
+        return RnnTask(Pairs.open(pairs, vocabularies), settings, seed, setup)
