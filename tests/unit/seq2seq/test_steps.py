@@ -9,8 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.networks.data import Vocabulary  # noqa: E402
+from rnnsmt.networks.exact_softmax import ExactSoftmax  # noqa: E402
 from rnnsmt.networks.scoring import add_to_nbest  # noqa: E402
-from rnnsmt.networks.softmax import ExactSoftmax  # noqa: E402
 from rnnsmt.seq2seq.decoding import best_translations  # noqa: E402
 from rnnsmt.seq2seq.model import ROWS, Seq2Seq, State, Steps, TrainedSeq2Seq, lstm_units  # noqa: E402  # noqa: E402
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
