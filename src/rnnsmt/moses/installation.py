@@ -49,8 +49,8 @@ NEEDED: dict[str, tuple[str, ...]] = {
 }
 """Programs needed by each part of the pipeline and aligner."""
 
-SECONDS = 60
-"""Time limit in seconds for the translation of one word."""
+SECONDS = 600
+"""Time limit in seconds of wall-clock time for the translation of one word, which takes one on an idle machine."""
 
 
 class Needs(NamedTuple):

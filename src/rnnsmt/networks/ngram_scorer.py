@@ -24,8 +24,9 @@ from rnnsmt.base.progress import say
 from rnnsmt.formats.ini import CSLM_UNKNOWN
 from rnnsmt.networks.data import NULL, UNK
 from rnnsmt.networks.devices import set_up_device
+from rnnsmt.networks.exact_softmax import ExactSoftmax
 from rnnsmt.networks.feed_forward import FeedForwardLM, TrainedNetwork
-from rnnsmt.networks.softmax import ExactSoftmax, dot
+from rnnsmt.networks.vectors import dot
 
 ROWS = 128
 """Number of contexts in a block on a CPU; larger blocks would be slightly faster, but waste more on padding."""

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_lines
+from rnnsmt.networks.beam_search import Beams, Hypothesis, beam_search
 from rnnsmt.networks.data import Vocabulary, split
 from rnnsmt.rnn.model import DecoderContext, RNNEncoderDecoder
 
@@ -40,7 +40,7 @@ class Target(NamedTuple):
 
     words: tuple[int, ...]
     score: float
-    times: int = 1
+    times: int
 
 
 def sample_targets(
@@ -111,73 +111,49 @@ def _distinct(words: NDArray[np.int64], scores: NDArray[np.float64], eos: int) -
     return sorted(counts.values(), key=lambda target: (-target.score, target.words))
 
 
-def beam_search(
+class _Decoder:
+    """The decoder of a network for ``beam_search``: its states after the words of the open hypotheses."""
+
+    def __init__(self, model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]]) -> None:
+        """Encode the sources, given as ids with EOS."""
+        self.model, self.eos = model, model.sizes.target_vocabulary - 1
+        self.context, self.device = _context(model, sources)
+        self.states = self.context.state
+
+    def extend(
+        self, beams: Beams, width: int, full: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Compute the extensions by EOS, in column 0, and by the ``width`` best words, see ``networks.beam_search``."""
+        context, previous = self.context.rows(torch.from_numpy(beams.sources).to(self.device)), None
+        if beams.words.shape[1]:
+            parents, previous = (
+                torch.from_numpy(rows).to(self.device) for rows in (beams.parents, beams.words[:, -1].copy())
+            )
+            self.states = self.model.decoder.step(self.states[parents], previous, context.terms)
+        logits = self.model.logits(self.states, previous, context.readout)
+        sums, ends = logits.logsumexp(1, keepdim=True), logits[:, -1:].clone()
+        logits[:, 0] = logits[:, -1] = -torch.inf  # "no word" and EOS are not words of a target
+        likely, words = logits.topk(min(width, logits.shape[1]), 1)
+        log_p = (torch.cat([ends, likely], 1) - sums).double().cpu().numpy()
+        log_p[full, 1:] = -np.inf
+        return log_p, np.pad(words.cpu().numpy(), ((0, 0), (1, 0)), constant_values=self.eos)
+
+
+def best_targets(
     model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], beam: int, max_length: int, nbest: int = 1
-) -> list[list[Target]]:
+) -> list[list[Hypothesis]]:
     """Search for the ``nbest`` most probable targets of each source with ``beam`` open prefixes.
 
-    The targets are sorted by descending score. The search for a source ends when no open prefix has a better score than
-    the worst of the ``nbest`` targets found, since each further word can only lower log p. sources: ids with EOS.
+    The targets are sorted by descending score. Every open prefix is also a target. sources: ids with EOS.
     """
-    targets: list[list[Target]] = []
+    targets: list[list[Hypothesis]] = []
     step = max(ROWS // beam, 1)
     with torch.inference_mode():
         for begin in range(0, len(sources), step):
-            targets += _search(model, sources[begin : begin + step], beam, max_length, nbest)
+            chunk = sources[begin : begin + step]
+            limits = [max_length] * len(chunk)
+            targets += beam_search(_Decoder(model, chunk), limits, beam, nbest, ends_compete=False)
     return targets
-
-
-def _search(
-    model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], beam: int, max_length: int, nbest: int
-) -> list[list[Target]]:
-    """Run the beam search of ``beam_search`` for all ``sources`` together, one word per iteration."""
-    context, device = _context(model, sources)
-    targets: list[list[Target]] = [[] for _ in sources]
-    # S sources are still searched, with W open prefixes each: searched [S], total (log p) [S, W], words [S, W, k]; rows
-    # of states and logits are [S * W]
-    searched = torch.arange(len(sources), device=device)
-    total = torch.zeros(len(sources), 1, dtype=torch.float64, device=device)
-    words = torch.zeros(len(sources), 1, 0, dtype=torch.int64, device=device)
-    rows, states, previous = context, context.state, None
-    for k in range(max_length + 1):
-        logits = model.logits(states, previous, rows.readout)
-        sums = logits.logsumexp(1, keepdim=True)
-        ending = total + (logits[:, -1:] - sums).double().view(total.shape)
-        _collect(targets, searched, words, ending, nbest)  # every open prefix, ended by EOS, is a candidate
-        if k == max_length:
-            break
-        logits[:, 0] = logits[:, -1] = -torch.inf  # "no word" and EOS do not extend a prefix
-        likely, word = logits.topk(min(beam, logits.shape[1]), 1)
-        scores = total[:, :, None] + (likely - sums).double().view(*total.shape, -1)
-        # best: indices in the flattened [W, extensions] of each source
-        total, best = scores.flatten(1).topk(min(beam, scores[0].numel()), 1)
-        parents, word = best // likely.shape[1], word.view(len(total), -1).gather(1, best)
-        words = torch.cat([words.gather(1, parents[:, :, None].expand(-1, -1, k)), word[:, :, None]], 2)
-        # the rows of the parents' states: those of source s begin at s * W
-        places = (torch.arange(len(total), device=device)[:, None] * logits.shape[0] // len(total)) + parents
-        worst = [targets[s][-1].score if len(targets[s]) == nbest else -np.inf for s in searched.tolist()]
-        left = total[:, 0] > torch.tensor(worst, dtype=torch.float64, device=device)
-        if not left.any():
-            break
-        searched, total, words, places = searched[left], total[left], words[left], places[left]
-        rows = context.rows(searched.repeat_interleave(total.shape[1]))
-        previous = word[left].flatten()
-        states = model.decoder.step(states[places.flatten()], previous, rows.terms)
-    return targets
-
-
-def _collect(best_targets: list[list[Target]], searched: Tensor, words: Tensor, ending: Tensor, nbest: int) -> None:
-    """Add open prefixes as finished targets and keep the ``nbest`` best targets of each source.
-
-    Args:
-        best_targets: per source, its best targets so far, by descending score; updated.
-        searched: int64 [S], indices of sources in ``best_targets``.
-        words: int64 [S, W, k], the prefixes.
-        ending: float64 [S, W], their log p with EOS.
-    """
-    for s, prefixes, scores in zip(searched.tolist(), words.tolist(), ending.tolist(), strict=True):
-        more = [Target(tuple(p), score) for p, score in zip(prefixes, scores, strict=True) if score > -np.inf]
-        best_targets[s] = sorted(best_targets[s] + more, key=lambda target: (-target.score, target.words))[:nbest]
 
 
 def _context(model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]]) -> tuple[DecoderContext, torch.device]:

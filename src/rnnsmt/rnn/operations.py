@@ -105,7 +105,7 @@ def translate(
     from rnnsmt.base.writing import write_lines
     from rnnsmt.networks.data import Vocabulary
     from rnnsmt.networks.devices import set_up_device
-    from rnnsmt.rnn.generation import beam_search, read_phrases
+    from rnnsmt.rnn.generation import best_targets, read_phrases
     from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import vocabulary_files
 
@@ -113,7 +113,7 @@ def translate(
     network = load_model_of((source, target), vocabularies, model, set_up_device(device, threads))
     with TextFiles() as files:
         sources = read_phrases(files.of("input", input), source)
-    found = beam_search(network, sources, beam, max_length, nbest or 1)
+    found = best_targets(network, sources, beam, max_length, nbest or 1)
     targets = [[(target.text(one.words), one.score) for one in of_source] for of_source in found]
     if output is not None and nbest is None:
         write_lines(output, (best[0][0] for best in targets))

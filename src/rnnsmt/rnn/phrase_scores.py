@@ -21,8 +21,8 @@ from torch import Tensor
 
 from rnnsmt.base.progress import Meter
 from rnnsmt.networks.batches import Index
+from rnnsmt.networks.exact_softmax import ExactSoftmax
 from rnnsmt.networks.prefix_tree import Level, prefix_levels
-from rnnsmt.networks.softmax import ExactSoftmax
 from rnnsmt.rnn.model import RNNEncoderDecoder
 from rnnsmt.rnn.pairs import Pairs
 

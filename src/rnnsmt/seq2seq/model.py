@@ -30,8 +30,9 @@ from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.paths import StrPath
 from rnnsmt.networks.data import NULL, DistinctWords, Vocabulary
 from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
+from rnnsmt.networks.exact_softmax import ExactSoftmax
 from rnnsmt.networks.model_file import ModelContent, ModelFormat, Shortlist, read_model, write_model
-from rnnsmt.networks.softmax import LOG2E, ExactSoftmax, power_of_2
+from rnnsmt.networks.vectors import LOG2E, power_of_2
 from rnnsmt.seq2seq.sentences import SIDES, as_read, padded
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
 

@@ -283,7 +283,7 @@ class System:
 
         import torch
 
-        from rnnsmt.networks.softmax import ExactSoftmax
+        from rnnsmt.networks.exact_softmax import ExactSoftmax
         from rnnsmt.rnn.phrase_scores import score_phrases
 
         x, y = (self._ids(side, phrase).astype(np.int64) for side, phrase in enumerate((source, target)))

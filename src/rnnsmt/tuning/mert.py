@@ -117,7 +117,7 @@ class AxisSearch:
     def bleu(self) -> np.float32:
         """Return BLEU (0 to 1) at the point."""
         best_candidates(self._scores, self._pool.offsets, self._best)
-        rows = self._best[np.diff(self._pool.offsets) > 0]
+        rows = self._best[self._best >= 0]
         return np.float32(single_bleu(self._pool.statistics[rows].astype(np.int64).sum(axis=0)))
 
     def best_point(self, k: int) -> tuple[np.float32, np.float32]:

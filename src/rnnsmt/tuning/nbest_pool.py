@@ -125,9 +125,9 @@ def pool_bleu(pool: FlatPool, weights: Weights) -> float:
     """Return corpus BLEU (0 to 1) of the best candidates in the pool under these weights."""
     scores = np.empty(len(pool.statistics), np.float64)
     project(pool.features, weights, scores)
-    chosen = np.empty(pool.sentences, np.int64)
-    best_candidates(scores, pool.offsets, chosen)
-    return float(bleu_of_statistics(pool.statistics[chosen].astype(np.int64).sum(axis=0)))
+    best = np.empty(pool.sentences, np.int64)
+    best_candidates(scores, pool.offsets, best)
+    return float(bleu_of_statistics(pool.statistics[best[best >= 0]].astype(np.int64).sum(axis=0)))
 
 
 def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
@@ -212,9 +212,12 @@ def project(features, weights, out):
 
 @kernel()
 def best_candidates(scores, offsets, out):
-    """Write the index of the highest-scoring candidate of every sentence to ``out`` ``[S]``, the first one if tied."""
+    """Write the index of the highest-scoring candidate of every sentence to ``out`` ``[S]``, the first one if tied.
+
+    It is -1 for a sentence without candidates.
+    """
     for s in range(offsets.size - 1):
-        best = offsets[s]
+        best = offsets[s] if offsets[s] < offsets[s + 1] else -1
         for n in range(offsets[s] + 1, offsets[s + 1]):
             if scores[n] > scores[best]:
                 best = n

@@ -75,7 +75,7 @@ class OptimizedWeights:
     figures: dict[str, object]
 
 
-@operation(version=9)
+@operation(version=10)
 def tune(
     ini: InputFiles,
     source: Text,
@@ -211,7 +211,7 @@ def tune(
     return Values(results, {"runs": len(runs), "iterations": number_of_iterations, "dev BLEU": mean})
 
 
-@operation(version=1)
+@operation(version=2)
 def optimize(
     ini: InputFile,
     nbest: InputFile,

@@ -19,7 +19,7 @@ from rnnsmt.networks.feed_forward import FeedForwardLM
 from rnnsmt.networks.feed_forward_training import centre
 from rnnsmt.networks.softmax import softmax_gradient
 from rnnsmt.rnn import phrase_scores
-from rnnsmt.rnn.generation import beam_search, sample_targets
+from rnnsmt.rnn.generation import best_targets, sample_targets
 from rnnsmt.rnn.settings import VARIANTS
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq
 from rnnsmt.seq2seq.settings import Seq2SeqSizes
@@ -316,7 +316,7 @@ def test_targets_of_phrases(pairs, setup):
     found = []
     for at in (CPU, setup):
         model = rnn_trainer(pairs, at, deviation=0.5).task.model.requires_grad_(False)
-        found.append([beam_search(model, sources, 4, 6, 3), sample_targets(model, sources, 20, 1, 6)])
+        found.append([best_targets(model, sources, 4, 6, 3), sample_targets(model, sources, 20, 1, 6)])
     for here, there in zip(*found, strict=True):
         for one, other in zip(here, there, strict=True):
             assert [target.words for target in one] == [target.words for target in other]

@@ -10,7 +10,8 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from rnnsmt.networks.draws import ClassSample, ClassSampler  # noqa: E402
-from rnnsmt.networks.softmax import COLUMNS, ExactSoftmax, add_exponentials, softmax_gradient  # noqa: E402
+from rnnsmt.networks.exact_softmax import COLUMNS, ExactSoftmax, add_exponentials  # noqa: E402
+from rnnsmt.networks.softmax import softmax_gradient  # noqa: E402
 
 torch.set_num_threads(1)
 

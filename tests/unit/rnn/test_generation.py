@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 import rnnsmt  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
 from rnnsmt.networks.data import Vocabulary  # noqa: E402
-from rnnsmt.rnn.generation import beam_search, read_phrases, sample_targets  # noqa: E402
+from rnnsmt.rnn.generation import best_targets, read_phrases, sample_targets  # noqa: E402
 from rnnsmt.rnn.model import (  # noqa: E402
     RNNEncoderDecoder,
     hashes_of,
@@ -51,7 +51,7 @@ def everything(model, source):
 
 @pytest.mark.parametrize("nbest", [1, 5])
 def test_a_wide_beam_finds_the_best(model, nbest):
-    found = beam_search(model, SOURCES, 81, LONGEST, nbest)
+    found = best_targets(model, SOURCES, 81, LONGEST, nbest)
     for source, targets in zip(SOURCES, found, strict=True):
         best = sorted(everything(model, source).items(), key=lambda item: -item[1])[:nbest]
         assert [target.words for target in targets] == [words for words, _ in best]
@@ -59,16 +59,16 @@ def test_a_wide_beam_finds_the_best(model, nbest):
 
 
 def test_a_narrow_beam_finds_targets_with_their_scores(model):
-    for source, targets in zip(SOURCES, beam_search(model, SOURCES, 2, LONGEST, 2), strict=True):
+    for source, targets in zip(SOURCES, best_targets(model, SOURCES, 2, LONGEST, 2), strict=True):
         scores = everything(model, source)
         assert 1 <= len(targets) <= 2
         for target in targets:
             assert target.score == pytest.approx(scores[target.words], abs=1e-5)
-    assert beam_search(model, SOURCES, 2, LONGEST, 2) == beam_search(model, SOURCES, 2, LONGEST, 2)
+    assert best_targets(model, SOURCES, 2, LONGEST, 2) == best_targets(model, SOURCES, 2, LONGEST, 2)
 
 
 def test_greedy_search_is_a_beam_of_one(model):
-    (target,) = beam_search(model, SOURCES[1:2], 1, LONGEST)[0]
+    (target,) = best_targets(model, SOURCES[1:2], 1, LONGEST)[0]
     scores = everything(model, SOURCES[1])
     assert scores[target.words] == pytest.approx(target.score, abs=1e-5)
 

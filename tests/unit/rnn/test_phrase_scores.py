@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 import rnnsmt  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
-from rnnsmt.networks.softmax import ExactSoftmax  # noqa: E402
+from rnnsmt.networks.exact_softmax import ExactSoftmax  # noqa: E402
 from rnnsmt.rnn import phrase_scores  # noqa: E402
 from rnnsmt.rnn.model import RNNEncoderDecoder, hashes_of, save_model  # noqa: E402
 from rnnsmt.rnn.pairs import Pairs  # noqa: E402

@@ -14,7 +14,7 @@ from rnnsmt.networks.data import UNK, Vocabulary  # noqa: E402
 from rnnsmt.networks.devices import set_up_device  # noqa: E402
 from rnnsmt.networks.draws import ClassSampler, Draws  # noqa: E402
 from rnnsmt.networks.gradients import flatten  # noqa: E402
-from rnnsmt.seq2seq.decoding import beam_search, longest_target, translate_all  # noqa: E402
+from rnnsmt.seq2seq.decoding import best_translations, longest_target, translate_all  # noqa: E402
 from rnnsmt.seq2seq.model import Seq2Seq, TrainedSeq2Seq, load_ensemble, load_model, save_model  # noqa: E402
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
 from rnnsmt.seq2seq.settings import PAPER, Seq2SeqSizes  # noqa: E402
@@ -181,8 +181,8 @@ def test_a_beam_of_one_is_greedy() -> None:
     for seed in range(8):
         one = trained(seed)
         sources = [ids(2, 3, 4, 6), ids(5, 6), ids(6)]
-        found = beam_search([one], sources, beam=1)
-        assert [hypotheses[0].words for hypotheses in found] == [_greedy(one, source) for source in sources]
+        found = best_translations([one], sources, 1, 1)
+        assert [list(best.words) for (best,) in found] == [_greedy(one, source) for source in sources]
 
 
 def test_a_wide_beam_is_exhaustive_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,17 +194,17 @@ def test_a_wide_beam_is_exhaustive_search(monkeypatch: pytest.MonkeyPatch) -> No
         for words in itertools.product(range(1, 5), repeat=length):
             everything[words] = Scorer(ensemble).score([source], [[ids(*words, 5)]])[0][0]
     ranked = sorted(everything.items(), key=lambda item: -item[1])
-    found = beam_search(ensemble, [source, ids(6)], beam=200)[0]
-    assert [tuple(one.words) for one in found] == [words for words, _ in ranked]
+    found = best_translations(ensemble, [source, ids(6)], 200, 200)[0]
+    assert [one.words for one in found] == [words for words, _ in ranked]
     assert [one.score for one in found] == pytest.approx([score for _, score in ranked], abs=1e-4)
 
 
 def test_sentences_do_not_change_each_other_s_translation() -> None:
     ensemble = [trained(4), trained(5)]
     sources = [ids(2, 3, 4, 6), ids(5, 6), ids(6), ids(3, 3, 2, 2, 6)]
-    together = beam_search(ensemble, sources, beam=3)
+    together = best_translations(ensemble, sources, 3, 3)
     for source, hypotheses in zip(sources, together, strict=True):
-        alone = beam_search(ensemble, [source], beam=3)[0]
+        alone = best_translations(ensemble, [source], 3, 3)[0]
         assert [one.words for one in hypotheses] == [one.words for one in alone]
         assert [one.score for one in hypotheses] == pytest.approx([one.score for one in alone], abs=1e-4)
 
@@ -212,9 +212,10 @@ def test_sentences_do_not_change_each_other_s_translation() -> None:
 def test_an_ensemble_of_one_network_is_the_network() -> None:
     one, source = trained(3), ids(2, 3, 6)
     lists = [[ids(2, 5), ids(2, 3, 5), ids(5), ids(2, 3, 5)]]
-    alone, twice = (Scorer([one] * number).score([source], lists)[0] for number in (1, 2))
-    assert alone.tolist() == pytest.approx(twice.tolist(), abs=1e-6)
-    assert beam_search([one], [source], 3)[0][0].words == beam_search([one] * 2, [source], 3)[0][0].words
+    scores, mean_scores = (Scorer([one] * number).score([source], lists)[0] for number in (1, 2))
+    assert scores.tolist() == pytest.approx(mean_scores.tolist(), abs=1e-6)
+    (alone,), (twice,) = (best_translations([one] * number, [source], 3, 1)[0] for number in (1, 2))
+    assert alone.words == twice.words
 
 
 def test_n_best_lists_score_as_their_translations_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rnnsmt.networks.data import Vocabulary  # noqa: E402
+from rnnsmt.networks.exact_softmax import ExactSoftmax  # noqa: E402
 from rnnsmt.networks.scoring import add_to_nbest  # noqa: E402
-from rnnsmt.networks.softmax import ExactSoftmax  # noqa: E402
-from rnnsmt.seq2seq.decoding import beam_search  # noqa: E402
+from rnnsmt.seq2seq.decoding import best_translations  # noqa: E402
 from rnnsmt.seq2seq.model import ROWS, Seq2Seq, State, Steps, TrainedSeq2Seq, lstm_units  # noqa: E402  # noqa: E402
 from rnnsmt.seq2seq.sentences import as_read, padded  # noqa: E402
 from rnnsmt.seq2seq.settings import Seq2SeqSizes  # noqa: E402
@@ -105,9 +105,9 @@ def test_scores_have_the_same_bits_whatever_they_are_computed_with(one: TrainedS
 
 def test_translations_and_their_scores_have_the_same_bits_in_every_batch(one: TrainedSeq2Seq) -> None:
     sources = sentences(30, 40, 5, 3)
-    together = beam_search([one], sources, 5)
-    assert together == [beam_search([one], [source], 5)[0] for source in sources]
-    twice = beam_search([one] * 2, sources, 5)
+    together = best_translations([one], sources, 5, 5)
+    assert together == [best_translations([one], [source], 5, 5)[0] for source in sources]
+    twice = best_translations([one] * 2, sources, 5, 5)
     assert [found[0].words for found in together] == [found[0].words for found in twice]
 
 

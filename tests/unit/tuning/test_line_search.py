@@ -92,8 +92,18 @@ def bleu_by_brute_force(pool: FlatPool, weights: np.ndarray) -> float:
     total = np.zeros(9, np.int64)
     scores = weights @ pool.features.astype(float)
     for start, end in zip(pool.offsets[:-1], pool.offsets[1:], strict=True):
-        total += pool.statistics[start + int(np.argmax(scores[start:end]))]
+        if start < end:
+            total += pool.statistics[start + int(np.argmax(scores[start:end]))]
     return bleu_of(total).bleu / 100
+
+
+@pytest.mark.parametrize("places", [[0], [5], [12], [0, 5, 5, 12, 12]])
+def test_sentences_without_candidates_do_not_count(places):
+    """An index error was raised if the last sentence had none; otherwise the next sentence counted twice."""
+    pool, weights = random_pool(3), np.array([0.2, -0.5, 0.3])
+    gaps = FlatPool(pool.features, pool.statistics, np.insert(pool.offsets, places, pool.offsets[places]))
+    assert gaps.sentences == pool.sentences + len(places)
+    assert pool_bleu(gaps, weights) == pool_bleu(pool, weights)
 
 
 def line(pool: FlatPool, weights, direction, low, high):
