@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from rnnsmt.base.array_file import write_arrays
 from rnnsmt.base.reading import read_lines
 from rnnsmt.cli import main
 from rnnsmt.formats.default_ini import default_ini
@@ -56,9 +57,10 @@ def augmented(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     lines = len((directory / "phrase-table").read_text().splitlines())
     scores = np.random.default_rng(1).uniform(-9.0, 0.0, lines).astype(np.float32)
     scores[::7] = -200.0
-    np.save(directory / "rnn.npy", scores)
-    np.save(directory / "wp.npy", -np.arange(lines, dtype=np.float32) % 3)
-    columns = f"--column {directory}/rnn.npy --column {directory}/wp.npy"
+    for name, values in (("rnn", scores), ("wp", -np.arange(lines, dtype=np.float32) % 3)):
+        with write_arrays(directory / name, {"score": np.float32}) as out:
+            out.append("score", values)
+    columns = f"--column {directory}/rnn --column {directory}/wp"
     command = f"phrases augment --phrase-table {directory}/phrase-table {columns}"
     assert main([*command.split(), "--output", f"{directory}/augmented.gz"]) == 0
     ini = default_ini(directory, "augmented.gz", "reordering", "lm.arpa", 3, 6)

@@ -40,7 +40,7 @@ from rnnsmt.translation.lines import BLOCK, waiting_lines
 from rnnsmt.translation.system import System
 
 from ..other_package import install
-from ..phrase_store import compute_column, make_pairs, training_of
+from ..phrase_store import compute_column, make_pairs, scores_of, training_of
 from ..search.twin import SOURCE, TARGET, tiny_model
 
 RAW = ["A b c, d!", "", "c  c\tD b.", "&apos; a & b"]
@@ -301,11 +301,11 @@ def test_score_and_embed(system, tmp_path):
     ]
     small = ["--preset", "demo", "--hidden", "8", "--embedding", "4", "--maxout", "4", "--updates", "3", "--batch", "8"]
     assert main([*training_of(tmp_path), *files, *small]) == 0
-    assert compute_column("rnn", tmp_path, tmp_path / "scores.npy", "--model", f"{tmp_path}/m.safetensors") == 0
+    assert compute_column("rnn", tmp_path, tmp_path / "scores", "--model", f"{tmp_path}/m.safetensors") == 0
     vocabularies = [f"{tmp_path}/vocabularies/vocab.{side}.txt" for side in ("source", "target")]
     assert main([*described(system), "--rnn", f"{tmp_path}/m.safetensors", "--vocabulary", *vocabularies]) == 0
     loaded = System(system)
-    scores = np.load(tmp_path / "scores.npy")
+    scores = scores_of(tmp_path / "scores")
     assert [loaded.score(f"a {b}", f"A {b.upper()}") for b in "abcdef"] == pytest.approx(scores[:6].tolist(), abs=1e-4)
     assert loaded.embed("a b").shape == (8,)
     assert not np.allclose(loaded.embed("a b"), loaded.embed("b a"))
