@@ -290,7 +290,7 @@ def test_what_version_1_0_0_had_is_there_or_on_the_page():
     for command, given in former("command"):
         package, name = command.split()
         if package in PACKAGES and name in operations(package):
-            lost = set(given) - options(package, name)
+            lost = set(given) - options(package, name, [])
             rows = [row for row in rest.splitlines() if name in row or "of " in row]
             gone += [
                 f"{command} {option}" for option in lost if not any(re.search(f"{option}[` ]", row) for row in rows)

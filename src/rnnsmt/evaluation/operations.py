@@ -459,7 +459,7 @@ def compare(
             --hypothesis results/systems/rnn/run1/harbour-test.tokens results/systems/rnn/run2/harbour-test.tokens \
             --source results/corpus/truecased/harbour-test.en.gz --details \
             results/systems/baseline/run1/harbour-test.details results/systems/rnn/run1/harbour-test.details \
-            --ini results/systems/rnn/run1/moses.ini --model-dir results/selected/rnn/network1/all \
+            --ini results/systems/rnn/run1/moses.ini --model-dir results/augmented/rnn/network1/selected/all \
             --columns rnn --output-json try/compare.json --output-md try/compare.md
 
     Args:

@@ -302,7 +302,7 @@ def decode(
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt moses decode --ini try/tuned/moses.ini --model-dir results/model/filtered/all \
+        rnnsmt moses decode --ini try/tuned/moses.ini --model-dir results/model \
             --input results/corpus/joined/truecased/dev.en.gz --output try/dev.out \
             --output-details try/dev.details --report try/dev.json --pop-limit 150 --stack 100 --threads 2 \
             --moses-home $MOSES_HOME --program-log try/moses.log
@@ -379,7 +379,7 @@ def tune(
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt moses tune --ini results/model/moses.ini --model-dir results/model/filtered/dev \
+        rnnsmt moses tune --ini results/model/moses.ini --model-dir results/model \
             --source results/corpus/joined/truecased/dev.en.gz \
             --reference results/corpus/joined/truecased/dev.fr.gz --seed 2 --output-ini try/tuned/moses.ini \
             --output-history try/tuned.json --checkpoint-dir try/tuned.checkpoint --nbest 50 --max-iterations 2 \

@@ -166,9 +166,9 @@ def import_table(
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases import-table --phrase-table results/model/phrase-table.gz --output try/pairs.safetensors \
-            --output-scores try/scores.safetensors \
+            --output-scores try/table.safetensors \
             --reordering-table results/model/reordering-table.wbe-msd-bidirectional-fe.gz \
-            --output-reordering try/reordering.safetensors
+            --output-reordering try/table.msd.safetensors
 
     Args:
         phrase_table: phrase table in Moses format.
@@ -420,9 +420,8 @@ def select(
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt phrases select --pairs results/phrases/pairs.safetensors --scores results/phrases/scores.safetensors \
-            --reordering results/phrases/reordering.safetensors \
-            --column results/columns/rnn/network1/1-of-2.safetensors results/columns/rnn/network1/2-of-2.safetensors \
+        rnnsmt phrases select --pairs try/extract.safetensors --scores try/scores.safetensors \
+            --reordering try/reordering.safetensors \
             --input results/corpus/joined/truecased/dev.en.gz --output try/selected/phrase-table.binary.safetensors
 
     Args:
@@ -465,8 +464,8 @@ def export(
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt phrases export --pairs results/phrases/pairs.safetensors --scores results/phrases/scores.safetensors \
-            --reordering results/phrases/reordering.safetensors --output-phrase-table try/phrase-table.gz \
+        rnnsmt phrases export --pairs try/extract.safetensors --scores try/scores.safetensors \
+            --reordering try/reordering.safetensors --output-phrase-table try/phrase-table.gz \
             --output-reordering-table try/reordering-table.gz
 
     Args:
@@ -513,6 +512,7 @@ def show(
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt phrases show --pairs results/phrases/pairs.safetensors --scores results/phrases/scores.safetensors \
+            --column results/columns/rnn/network1/1-of-2.safetensors results/columns/rnn/network1/2-of-2.safetensors \
             --column results/columns/wp/network1/1-of-1.safetensors --source "the harbour" --limit 5
 
     Args:
@@ -599,7 +599,7 @@ def augment(
         rnnsmt phrases augment --phrase-table results/model/phrase-table.gz --output try/augmented.gz \
             --column results/columns/rnn/network1/1-of-2.safetensors results/columns/rnn/network1/2-of-2.safetensors \
             --column results/columns/wp/network1/1-of-1.safetensors
-        rnnsmt phrases augment --ini results/model/moses.ini --column try/column.safetensors --output try/column.gz \
+        rnnsmt phrases augment --ini results/model/moses.ini --column try/scores.safetensors --output try/column.gz \
             --output-ini try/column.ini
 
     Args:

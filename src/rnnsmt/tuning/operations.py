@@ -122,7 +122,7 @@ def tune(
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt tuning tune --ini results/augmented/rnn/network1/moses.ini \
-            --model-dir results/augmented/rnn/network1/filtered/dev \
+            --model-dir results/augmented/rnn/network1/selected/dev \
             --source results/corpus/joined/truecased/dev.en.gz \
             --reference results/corpus/joined/truecased/dev.fr.gz --seed 2 3 --output-ini try/run1.ini try/run2.ini \
             --output-history try/run1.json try/run2.json --checkpoint-dir try/run1.checkpoint try/run2.checkpoint \

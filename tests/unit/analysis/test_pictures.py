@@ -120,7 +120,7 @@ def test_a_sample_depends_on_its_seed(directory):
 @pytest.mark.parametrize(
     ("figure", "change", "sentence"),
     [
-        ("rnn", {"--history": "not.json"}, "not.json: no such file"),
+        ("rnn", {"--history": "RNN=not.json"}, "not.json: no such file"),
         ("scatter", {"--scores": "2.column"}, "is not the part after"),
     ],
 )
@@ -173,7 +173,7 @@ def test_the_data_of_pictures(directory):
 def test_characters_that_the_font_lacks_are_reported_once(directory, capsys):
     """Characters that the font lacks are reported once, for the PNG file; the SVG file has text."""
     files = [str(directory / f"curve.{kind}") for kind in ("png", "svg")]
-    command = [*commands(directory)["rnn"][:-1], "東京の港", "--output", *files]
+    command = [*commands(directory)["rnn"][:-1], f"東京の港={directory}/rnn.json", "--output", *files]
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         assert main(["analysis", *command]) == 0

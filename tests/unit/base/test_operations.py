@@ -29,7 +29,7 @@ from rnnsmt.base.arguments import (
     Threads,
 )
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.fields import CommandParser, Field, Setting
+from rnnsmt.base.fields import CommandParser, Field, Setting, fields_of
 from rnnsmt.base.operations import (
     Printed,
     Written,
@@ -55,7 +55,10 @@ class Sizes:
 class SizeOptions:
     """Options of ``Sizes``: those that are given override the default."""
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
+    def fields(self) -> dict[str, Setting]:
+        return fields_of(Sizes)
+
+    def add_options(self, parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         parser.add_argument("--hidden", type=int, default=argparse.SUPPRESS, help="number of units")
 
     def value(self, namespace: argparse.Namespace) -> Sizes:

@@ -81,7 +81,9 @@ def test_without_py3langid(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr("rnnsmt.corpus.findings.find_spec", lambda _: None)
     (tmp_path / "a.en").write_text("".join(f"{line} {number}\n" for number, line in enumerate(GERMAN)))
     assert main(["corpus", "check", "--corpus", f"a=mono={tmp_path}/a.en", "--target-lang", "en"]) == 0
-    assert "the languages are not checked, because py3langid is not installed" in capsys.readouterr().err
+    assert (
+        "the languages are not checked, because py3langid (extra `check`) is not installed" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(("name", "opener"), [("t.tsv", open), ("t.gz", gzip.open)])

@@ -48,7 +48,7 @@ def test_orders_that_kenlm_cannot_load(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*estimate, "--order", "7"]) == 0
     capsys.readouterr()
     for name in ("1.arpa", "7.arpa.gz"):
-        command = ["lm", "perplexity", "--lm", f"{tmp_path}/{name}", "--input", f"{tmp_path}/text"]
+        command = ["networks", "perplexity", "--model", f"{tmp_path}/{name}", "--input", f"{tmp_path}/text"]
         assert main([*command, "--output", f"{tmp_path}/p"]) == 2
         (line,) = [line for line in capsys.readouterr().err.splitlines() if "error" in line]
         assert f"{name}: KenLM cannot load it" in line

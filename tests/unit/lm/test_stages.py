@@ -74,7 +74,7 @@ def test_tiny_text_gets_a_model_and_a_warning(tmp_path: Path, capsys: pytest.Cap
     assert "fallback discounts 0.5, 1 and 1.5" in errors
     output = tmp_path / "perplexity.json"
     arpa = str(tmp_path / "out" / "lm.arpa")
-    assert main(["lm", "perplexity", "--lm", arpa, "--input", str(source), "--output", str(output)]) == 0
+    assert main(["networks", "perplexity", "--model", arpa, "--input", str(source), "--output", str(output)]) == 0
     assert json.loads(output.read_text())["oov"] == 0
 
 
@@ -191,7 +191,7 @@ def test_perplexity_by_hand(tmp_path: Path) -> None:
     arpa.write_text(BIGRAMS, "utf-8")
     source, output = tmp_path / "text", tmp_path / "perplexity.json"
     source.write_text("word other word\n\n", "utf-8")
-    assert main(["lm", "perplexity", "--lm", str(arpa), "--input", str(source), "--output", str(output)]) == 0
+    assert main(["networks", "perplexity", "--model", str(arpa), "--input", str(source), "--output", str(output)]) == 0
     found = json.loads(output.read_text())
     # word -1; other -0.125 -2; word -1; </s> -0.125 -0.5; and of the empty line </s> -0.25
     assert (found["sentences"], found["words"], found["oov"]) == (2, 3, 1)
@@ -224,8 +224,8 @@ def test_perplexity_refuses_bad_input(
     for name, content in (("lm.arpa", lm), ("text", text_)):
         if content is not None:
             (tmp_path / name).write_bytes(content)
-    words = ["--lm", str(tmp_path / "lm.arpa"), "--input", str(tmp_path / "text")]
-    assert main(["lm", "perplexity", *words, "--output", str(tmp_path / "out.json")]) == 2
+    words = ["--model", str(tmp_path / "lm.arpa"), "--input", str(tmp_path / "text")]
+    assert main(["networks", "perplexity", *words, "--output", str(tmp_path / "out.json")]) == 2
     refused(capsys, *parts)
     assert not (tmp_path / "out.json").exists()
 

@@ -183,11 +183,14 @@ def test_training(home, tmp_path, smoothing, alignments):
     assert sorted(path.name for path in (tmp_path / "m").iterdir()) == [
         "lex.e2f", "lex.f2e", "phrase-table.gz", "reordering-table.wbe-msd-bidirectional-fe.gz",
     ]  # fmt: skip
-    assert main(["phrases", "extract", *texts, "--output", f"{tmp_path}/x.parquet"]) == 0
+    x, pairs, scores = (f"{tmp_path}/{name}" for name in ("x.parquet", "pairs", "scores"))
     lexical = ["--lex-e2f", f"{tmp_path}/m/lex.e2f", "--lex-f2e", f"{tmp_path}/m/lex.f2e", "--smoothing", smoothing]
-    assert (
-        main(["phrases", "score", "--extract", f"{tmp_path}/x.parquet", *lexical, "--output", f"{tmp_path}/t.gz"]) == 0
-    )
+    for command in (
+        ["extract", *texts, "--output", x, "--output-pairs", pairs],
+        ["score", "--extract", x, "--pairs", pairs, *lexical, "--output", scores],
+        ["export", "--pairs", pairs, "--scores", scores, "--output-phrase-table", f"{tmp_path}/t.gz"],
+    ):
+        assert main(["phrases", *command]) == 0
     tables = [gzip.decompress((tmp_path / name).read_bytes()) for name in ("m/phrase-table.gz", "t.gz")]
     assert tables[0] == tables[1]
 

@@ -506,7 +506,7 @@ def test_full_disk_keeps_the_last_checkpoint(directory, tmp_path, capfd):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--pairs", "/nowhere"], "no such file"),
+        (["--data", "/nowhere", "/nowhere"], "no such file"),
         (
             ["--dropout", "0.1", "--variant", "supplementary"],
             "--dropout 0.1: cannot be combined with --variant supplementary; set it to 0",
