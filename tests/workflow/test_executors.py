@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -136,12 +137,13 @@ def read(path: Path) -> str:
 
 
 def test_slurm(tmp_path):
-    """A GPU is requested only where there is one."""
+    """A GPU is requested only where there is one; a profile is found by its name."""
     requires("executor-plugin-slurm")
-    cpu, gpu = submitted_by_sbatch(tmp_path, *profile("slurm"), *CONFIG)
+    cpu, gpu = submitted_by_sbatch(tmp_path, "--workflow-profile", "slurm", *CONFIG)
     assert "-t 10 --mem 450 " in cpu and "--cpus-per-task=1 " in cpu
     assert "gpu" not in cpu.split("--wrap")[0]
     assert "-t 1440 --mem 2500 " in gpu and "--cpus-per-task=4 " in gpu and "--gpus=1 " in gpu
+    assert all("--target-jobs '" in job and re.search(r"--config \S*cluster=\S*[Tt]rue", job) for job in (cpu, gpu))
 
 
 def test_generic(tmp_path):

@@ -21,7 +21,7 @@ use rule * from smt as smt_*
 """
 """A workflow that has nothing but the module."""
 
-ONE_RULE = """
+TWO_RULES = """
 module smt:
     snakefile: {snakefile!r}
 
@@ -29,8 +29,15 @@ use rule language_model from smt as mine with:
     input: "mine.fr"
     output: "mine.arpa.gz"
     log: "mine.log"
+
+use rule align_words from smt as links with:
+    input:
+        source="mine.en",
+        target="mine.fr",
+    output: "mine/{{aligner}}/{{direction}}.gz"
+    log: "mine/{{aligner}}/{{direction}}.log"
 """
-"""A workflow that uses one rule file, on a file of its own."""
+"""A workflow that uses two rules, on files of its own; one has wildcards."""
 
 ODD = "it's $(touch evil) here"
 """A directory name with everything that an unquoted or badly quoted path would show."""
@@ -47,19 +54,6 @@ rule mine:
     shell: "cp {{input:q}} {{output:q}}"
 """
 """A workflow with a language model of its own."""
-
-WITH_WILDCARDS = """
-module smt:
-    snakefile: {snakefile!r}
-
-use rule align_words from smt as mine with:
-    input:
-        source="mine.en",
-        target="mine.fr",
-    output: "mine/{{aligner}}/{{direction}}.gz"
-    log: "mine/{{aligner}}/{{direction}}.log"
-"""
-"""A workflow that aligns a text of its own."""
 
 OUTER = """
 module smt:
@@ -157,15 +151,17 @@ def test_a_module_of_a_hosting_service(repository, plan, tmp_path):
     assert clone.is_file()
 
 
-def test_one_chapter_alone(hosted, tmp_path):
-    """A single rule of a module trains a language model of another text, and no other rule runs."""
-    (tmp_path / "Snakefile").write_text(ONE_RULE.format(snakefile=hosted))
-    (tmp_path / "mine.fr").write_text("le chat dort .\nle chien dort .\nle chat mange .\n" * 5)
-    workflow = Workflow(tmp_path, tmp_path / "Snakefile")
-    done = workflow.call("mine.arpa.gz")
+def test_chapters_alone(hosted, tmp_path):
+    """Single rules of a module train a language model and align words of another text, and no other rule runs."""
+    (tmp_path / "Snakefile").write_text(TWO_RULES.format(snakefile=hosted))
+    (tmp_path / "mine.en").write_text("the cat sleeps\nthe dog sleeps\n" * 5)
+    (tmp_path / "mine.fr").write_text("le chat dort\nle chien dort\n" * 5)
+    done = Workflow(tmp_path, tmp_path / "Snakefile").call("mine.arpa.gz", "mine/fast_align/forward.gz")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "ngram 5=" in gzip.decompress((tmp_path / "mine.arpa.gz").read_bytes()).decode()
     assert "done" in (tmp_path / "mine.log").read_text()
+    links = gzip.decompress((tmp_path / "mine/fast_align/forward.gz").read_bytes()).decode()
+    assert links.splitlines()[0] == "0-0 1-1 2-2"
     assert not (tmp_path / "results").exists()
 
 
@@ -174,16 +170,6 @@ def test_a_rule_in_place_of_another(tmp_path, plan):
     (tmp_path / "mine.arpa.gz").touch()
     jobs = Workflow(tmp_path, tmp_path / "Snakefile").plan()
     assert jobs == {"mine" if rule == "language_model" else f"smt_{rule}": count for rule, count in plan.items()}
-
-
-def test_one_chapter_with_wildcards(tmp_path):
-    (tmp_path / "Snakefile").write_text(WITH_WILDCARDS.format(snakefile=str(ROOT / "Snakefile")))
-    (tmp_path / "mine.en").write_text("the cat sleeps\nthe dog sleeps\n" * 5)
-    (tmp_path / "mine.fr").write_text("le chat dort\nle chien dort\n" * 5)
-    done = Workflow(tmp_path, tmp_path / "Snakefile").call("mine/fast_align/forward.gz")
-    assert done.returncode == 0, done.stdout + done.stderr
-    links = gzip.decompress((tmp_path / "mine/fast_align/forward.gz").read_bytes()).decode()
-    assert links.splitlines()[0] == "0-0 1-1 2-2"
 
 
 def test_a_checkout_in_an_odd_directory(tmp_path):

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from rnnsmt.cli import command_parser
+from rnnsmt.plan.paths import TABLE_BINARY
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 from tests.workflow import test_slurm
 from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
@@ -52,7 +53,7 @@ def test_commands_of_the_demo_corpus(plans):
     for stage, jobs in (("networks train", 3), ("tuning tune", 9)):
         limits = re.findall(rf"rnnsmt {stage} .* --time-limit \$\(\((\d+) \* 60\)\) &>", plans.dry_run().stdout)
         assert limits == [str(10 * 365 * 1440)] * jobs
-    assert all("--preset demo " in plans.commands(f"{network}_train") for network in ("rnn", "cslm", "nnjm"))
+    assert plans.commands("train_network").count("--preset demo ") == 3
     assert "--vocab-size 1500 " in plans.commands("rnn_prepare")
     assert "--prune" not in plans.commands("language_model")
     assert "--no-detruecase" not in plans.commands("score")
@@ -86,7 +87,7 @@ OWN = """
 corpora:
 - {name: opus, role: bitext, file: en-fr.txt.zip, members: {source: a b.en, target: c.fr},
    download: {file: {url: 'https://example.org/en-fr.txt.zip', sha256: null, mirrors: ['ftp://x/y.zip']}}}
-- {name: own, role: bitext, file: own.tmx}
+- {name: own, role: bitext, file: own.tmx, check: false}
 - {name: gazette, role: mono, in_domain: true, target: gazette.fr}
 - {name: dev, role: dev, file: dev.tsv, columns: [4, 2]}
 - {name: test, role: test, file: test.clean}
@@ -125,6 +126,20 @@ def test_corpora_of_one_file(own):
         assert re.search(command, said), command
 
 
+def test_checks_of_a_corpus(own):
+    """A corpus is checked when it is prepared, unless `check` is false; raw text of a checked side is not."""
+    workflow, options = own
+    commands = [
+        command
+        for rule in ("prepare_bitext", "prepare_mono", "raw_reference")
+        for command in workflow.commands(rule, *options).split("rnnsmt corpus prepare ")[1:]
+    ]
+    unchecked = [command for command in commands if "--no-check" in command]
+    assert len(commands) == 7
+    assert sum("separated/own.en.gz" in command for command in unchecked) == 1
+    assert all("separated/own.en.gz" in command or "results/corpus/raw/" in command for command in unchecked)
+
+
 def test_external_alignment(own):
     workflow, options = own
     assert workflow.plan(*options)["check_alignment"] == 1
@@ -148,7 +163,7 @@ def test_in_domain_text_of_one_language(own):
 
 def test_own_corpora_have_larger_networks_than_the_demo_corpus(own):
     workflow, options = own
-    assert all("--preset small " in workflow.commands(f"{network}_train", *options) for network in ("cslm", "nnjm"))
+    assert workflow.commands("train_network", *options).count("--preset small ") == 2
     assert "--vocab-size 15000 " in workflow.commands("nnjm_prepare", *options)
 
 
@@ -374,37 +389,11 @@ def test_stages_know_how_much_memory_they_have():
     assert {"models", "select", "extract", "estimate"} <= told
 
 
-def test_a_job_of_a_cluster(workflow, tmp_path, monkeypatch):
-    """Submit a job to Slurm with its time, memory and cluster setting, and report why Slurm refuses it."""
-    pytest.importorskip("snakemake_executor_plugin_slurm")
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    refuse = f'echo "$@" >> {tmp_path}/asked; echo "sbatch: error: no such node" >&2; exit 1'
-    for name in ("squeue", "sacct", "sinfo", "scontrol", "scancel", "sacctmgr", "sbatch"):
-        action = refuse if name == "sbatch" else "exit 0"
-        (programs / name).write_text(f"#!/bin/sh\n{action}\n")
-        (programs / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    command = [part for part in workflow.command() if part not in ("--cores", "2")]
-    profile = ["--workflow-profile", "slurm", "--retries", "0", "--latency-wait", "1"]
-    profile += ["--slurm-init-seconds-before-status-checks", "1"]
-    done = subprocess.run([*command, *profile], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode != 0
-    asked = (tmp_path / "asked").read_text().splitlines()
-    assert len(asked) == 1, done.stderr
-    assert "-t 10 --mem 450 " in asked[0]
-    assert "--target-jobs 'demo:'" in asked[0]
-    assert re.search(r"--config \S*cluster=\S*[Tt]rue", asked[0])
-    assert "sbatch: error: no such node" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("rules", "jobs"), [(test_slurm.MORE_MEMORY, {"large": 1}), (test_slurm.TWO_RULES, {"both": 1, "long": 1})]
-)
-def test_the_rules_of_the_cluster_tests(tmp_path, rules, jobs):
+def test_the_rules_of_the_cluster_tests(tmp_path):
     """Plan the rules of tests that require Slurm, so that a change of the shared rule files is noticed without it."""
-    (tmp_path / "Snakefile").write_text(test_slurm.SHARED + rules)
-    assert Workflow(tmp_path, tmp_path / "Snakefile").plan("--config", "cluster=true") == jobs
+    (tmp_path / "Snakefile").write_text(test_slurm.SHARED + test_slurm.MORE_MEMORY + test_slurm.TWO_RULES)
+    jobs = Workflow(tmp_path, tmp_path / "Snakefile").plan("large", "second", "--config", "cluster=true")
+    assert jobs == {"large": 1, "both": 1, "long": 1}
 
 
 def test_systems_need_their_own_features_only(plans):
@@ -503,8 +492,8 @@ def test_searches_wait_for_all_files_of_their_models(plans, many):
         system = re.search(r"wildcards: .*system=(\w+)", job)[1]
         networks = [f"results/{name}/network{n}/model.safetensors" for name in system.split("_") for n in (1, 2)]
         expected = [path for path in networks if path.startswith(("results/cslm/", "results/nnjm/"))]
-        assert {"results/model/lm.arpa.gz", *expected} <= set(files), rule
-        assert sum(Path(path).name == "phrase-table.gz" for path in files) == (2 if "rnn_wp" in job else 1)
+        assert {"results/model/lm.binary.safetensors", *expected} <= set(files), rule
+        assert sum(Path(path).name == TABLE_BINARY for path in files) == (2 if "rnn_wp" in job else 1)
 
 
 TABLE2 = ("--configfile", str(ROOT / "workflow/configs/seq2seq.yaml"), "--", "results/table2.md")
@@ -528,7 +517,7 @@ def test_lists_are_scored_once_for_all_weights(plans):
 
 def test_networks_of_lstms(plans, many):
     """Tuning runs alternate between the training runs of LSTMs; an ensemble has several networks of each."""
-    train = plans.commands("train_network", *many)
+    train = "\n".join(line for line in plans.commands("train_network", *many).splitlines() if "--network lstm" in line)
     assert [train.count(f"--preset demo --source-order forward --seed {seed} ") for seed in (1, 2, 3)] == [1, 1, 0]
     assert [train.count(f"--preset demo  --seed {seed} ") for seed in (1, 2, 3, 4, 5)] == [1, 1, 1, 1, 0]
     pairs = [" ".join(f"results/lstm/network{n}/model.safetensors" for n in pair) for pair in ((1, 2), (3, 4))]
@@ -699,9 +688,9 @@ def recorded(tmp_path_factory) -> tuple[Workflow, dict]:
         ({"corpora": exchanged("dev1", "dev2")}, {"join_dev": 4, "selection_models": 3}, ["train_truecaser"]),
         ({"corpora": exchanged("train1", "train2")}, {"join_training": 2, "align_words": 4}, ["train_truecaser"]),
         ({"corpora": exchanged("mono1", "mono2")}, {"language_model": 1, "cslm_prepare": 1}, ["align_words"]),
-        ({"corpora": exchanged("test1", "test2")}, {"table1": 1}, ["select_pairs", "decode", "score"]),
-        ({"compare": ["baseline", "cslm", "cslm_rnn", "rnn"]},
-         {"table1": 1, "tuning_curves": 1}, ["mert", "decode"]),
+        ({"corpora": exchanged("test1", "test2"), "compare": ["baseline", "cslm", "cslm_rnn", "rnn"]},
+         {"table1": 1, "tuning_curves": 1}, ["select_pairs", "mert", "decode", "score"]),
+        ({"corpora": with_settings("train2", check=False)}, {"provenance": 1, "report_page": 1}, ["prepare_bitext"]),
         ({"corpora": [*CORPORA, CORPORA[-1] | {"name": "new"}]},
          {"prepare_bitext": 1, "overlap": 1, "table1": 1, "report_page": 1},
          ["train_truecaser", "align_words", "language_model", "train_network rnn", "train_network cslm", "mert"]),
@@ -774,20 +763,6 @@ def test_no_stale_results_after_an_interrupted_job(recorded, tmp_path, rule, com
     assert jobs[rule] and jobs["table1"] == 1, jobs
 
 
-def test_checks_of_a_corpus(recorded, tmp_path):
-    """A corpus is checked when it is prepared, unless `check` is false; the key is no reason to prepare it again."""
-    workflow, config = recorded
-    path = tmp_path / "unchecked.yaml"
-    path.write_text(yaml.safe_dump(config | {"corpora": with_settings("train2", check=False)}, sort_keys=False))
-    assert set(workflow.plan("--configfile", str(path))) == {"provenance", "report_page", "all"}
-    said = workflow.call("--dry-run", "-p", "--forceall", "--configfile", str(path)).stdout
-    commands = re.findall(r"rnnsmt corpus prepare .*", said)
-    unchecked = [command for command in commands if "--no-check" in command]
-    assert len(commands) == 12
-    assert sum("--source train2.en" in command for command in unchecked) == 1
-    assert all("--source train2.en" in command or "results/corpus/raw/" in command for command in unchecked)
-
-
 BARE = """
 import sys
 from pathlib import Path
@@ -857,32 +832,3 @@ def test_an_invalid_corpus_is_reported_and_can_be_corrected(workflow):
     assert not list(workflow.directory.glob("results/corpus/tokenized/mine*"))
     (workflow.directory / "train.fr").write_text("une ligne du texte\n" * 30)
     assert workflow.call(*options).returncode == 0
-
-
-SENTENCES = {
-    "en": ["the boats are in the harbour", "she has not read this book yet", "we would like to go to the market"],
-    "fr": ["les bateaux sont dans le port", "elle n'a pas encore lu ce livre", "nous voudrions aller au marché"],
-}
-
-
-def test_swapped_sides_end_a_run(workflow):
-    """A text is read by the first job, not when the workflow is planned; `check: false` accepts it."""
-    for name in ("train", "dev", "test"):
-        for lang in ("en", "fr"):
-            lines = (f"{name} {number} {SENTENCES[lang][number % 3]}\n" for number in range(30))
-            (workflow.directory / f"{name}.{lang}").write_text("".join(lines))
-    config = workflow.directory / "mine.yaml"
-    text = (
-        "corpora:\n"
-        "  - {name: mine, role: bitext, source: train.fr, target: train.en}\n"
-        "  - {name: tuning, role: dev, source: dev.en, target: dev.fr}\n"
-        "  - {name: tested, role: test, source: test.en, target: test.fr}\n"
-    )
-    config.write_text(text)
-    options = ["results/corpus/tokenized/mine.report.json", "--configfile", str(config)]
-    done = workflow.call(*options)
-    assert done.returncode != 0
-    assert "error: source and target look swapped: train.fr looks like fr and train.en like en" in done.stderr
-    config.write_text(text.replace("train.en}", "train.en, check: false}"))
-    assert workflow.call(*options).returncode == 0
-    assert json.loads((workflow.directory / "results/corpus/tokenized/mine.report.json").read_text())["kept"] == 30

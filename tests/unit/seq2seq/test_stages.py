@@ -124,7 +124,8 @@ def test_every_pair_comes_once_an_epoch_with_others_of_its_length(prepared: Path
 
 
 def test_the_network_learns_the_language(prepared: Path, text: Path) -> None:
-    assert run_train(prepared, "good", *["--epochs", "20", "--learning-rate", "0.02", "--dropout", "0"]) == 0
+    options = ["--epochs", "20", "--batch", "16", "--learning-rate", "0.03", "--dropout", "0"]
+    assert run_train(prepared, "good", *options) == 0
     history = json.loads((prepared / "good.json").read_text())
     assert history["curve"][-1]["held-out perplexity"] < 1.5 < history["unigram perplexity"]
     (text / "in").write_text("a b d\n\nb c rareX a\n")
