@@ -517,7 +517,9 @@ def test_lists_are_scored_once_for_all_weights(plans):
 
 def test_networks_of_lstms(plans, many):
     """Tuning runs alternate between the training runs of LSTMs; an ensemble has several networks of each."""
-    train = "\n".join(line for line in plans.commands("train_network", *many).splitlines() if "--network lstm" in line)
+    train = "\n".join(
+        line for line in plans.commands("train_network", *many).splitlines() if "--data results/seq2seq" in line
+    )
     assert [train.count(f"--preset demo --source-order forward --seed {seed} ") for seed in (1, 2, 3)] == [1, 1, 0]
     assert [train.count(f"--preset demo  --seed {seed} ") for seed in (1, 2, 3, 4, 5)] == [1, 1, 1, 1, 0]
     pairs = [" ".join(f"results/lstm/network{n}/model.safetensors" for n in pair) for pair in ((1, 2), (3, 4))]
