@@ -185,7 +185,7 @@ rule compare_systems:
         other=any_of(settings.systems),
     resources:
         **SEARCH_ON_DEVICE,
-        mem_mb=search_megabytes(430, 10, neural=(300, 3000)),
+        mem_mb=search_megabytes(480, 6, neural=(300, 3000)),
         runtime=minutes(60),
     params:
         version=version("evaluation", "compare"),
