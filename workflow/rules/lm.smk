@@ -38,7 +38,7 @@ rule binary_language_model:
     log:
         "results/logs/lm/binarize.log",
     resources:
-        mem_mb=megabytes(400, 20),
+        mem_mb=megabytes(400, 10),
         runtime=minutes(15, 0.1),
     params:
         version=version("lm", "binarize"),
