@@ -297,7 +297,7 @@ for cells in (50, 100, 1000, 100_000):
     settings = replace(settings, search=replace(settings.search, cslm_cells=cells))
     rule:
         name: f"searches_{cells}"
-        input: source="text", network=["cslm/network1/model.safetensors"]
+        input: source="text", lm="text", network=["cslm/network1/model.safetensors"]
         output: f"{cells}.out"
         resources: mem_mb=search_megabytes(100, 0, neural=(200, 8000))
         shell: "touch {output}"
