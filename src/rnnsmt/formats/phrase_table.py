@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import POW10
-from rnnsmt.base.kernels.table_lines import COUNTS, FIELDS, LINKS, SCORES, SOURCE, TARGET, numbers, split_phrase_lines
+from rnnsmt.base.kernels.table_lines import COUNTS, FIELDS, LINKS, SCORES, SOURCE, TARGET, numbers, split_table_lines
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import check_utf8, read_line_blocks
 
@@ -39,13 +39,13 @@ class PhraseEntry(NamedTuple):
     counts: list[float]
 
 
-class PhraseLines(NamedTuple):
-    """Whole lines of a phrase table.
+class TableLines(NamedTuple):
+    """Whole lines of a phrase table or reordering table.
 
     Attributes:
         text: ``uint8``, the bytes of the lines.
         bounds: ``int64`` [lines, 5, 2], where source, target, scores, alignment and counts of each line begin and end
-            in ``text``; missing fields are empty.
+            in ``text``; missing fields are empty. Of a reordering table, only the first three are checked.
         scores: number of scores of a line, the same in the whole table.
     """
 
@@ -98,15 +98,22 @@ def _single_spaced(line: bytes) -> bytes:
     return b"|||".join(fields)
 
 
-def read_phrase_lines(table: StrPath) -> Iterator[PhraseLines]:
-    """Read and check the lines of a phrase table in blocks; a table without lines yields nothing."""
+def read_table_lines(table: StrPath, *, reordering: bool = False) -> Iterator[TableLines]:
+    """Read and check the lines of a table in blocks; a table without lines yields nothing.
+
+    Args:
+        reordering: whether this is a reordering table.
+
+    Raises:
+        InputError: a line is malformed.
+    """
     lines, scores = 0, 0
     for block in read_table_blocks(table):
         text, bounds = np.frombuffer(block, np.uint8), np.zeros((block.count(b"\n"), FIELDS, 2), np.int64)
-        scores, bad = split_phrase_lines(text, POW10, scores, bounds)
+        scores, bad = split_table_lines(text, reordering, POW10, scores, bounds)
         if bad >= 0:
-            refuse_line(block.split(b"\n")[bad], table, lines + bad + 1, scores or None, reordering=False)
-        yield PhraseLines(text, bounds, scores)
+            refuse_line(block.split(b"\n")[bad], table, lines + bad + 1, scores or None, reordering=reordering)
+        yield TableLines(text, bounds, scores)
         lines += len(bounds)
 
 

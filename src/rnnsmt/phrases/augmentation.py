@@ -16,7 +16,7 @@ from rnnsmt.base.kernels.table_lines import SCORES
 from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.formats.ini import PHRASE_DICTIONARY, MosesIni, feature_count
-from rnnsmt.formats.phrase_table import read_phrase_lines
+from rnnsmt.formats.phrase_table import read_table_lines
 from rnnsmt.phrases.column_files import Column
 
 COLUMN_WEIGHT = 0.2
@@ -43,7 +43,7 @@ def augment_table(table: str, columns: Sequence[Sequence[str]], output: str, thr
     meter = Meter("adding columns")
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:
-        for text, bounds, scores in read_phrase_lines(table):  # noqa: B007  scores is used after the loop
+        for text, bounds, scores in read_table_lines(table):  # noqa: B007  scores is used after the loop
             count = len(bounds)
             parts = [column.probabilities(np.arange(lines, lines + count)) for column in opened]
             lines += count
@@ -90,7 +90,7 @@ def augment_model(
             "the text file (phrase-table.gz) from which a binary table was built"
         )
     before, scores = ini.located(table), feature_count(table, path)
-    first = next(read_phrase_lines(before), None)
+    first = next(read_table_lines(before), None)
     if first is not None and first.scores != scores:
         raise InputError(
             f"{before}, line 1: {first.scores} scores, but {path} has {scores} weights of {table.name}; "
@@ -127,7 +127,7 @@ def insert_scores(block: Any, bounds: Any, columns: Any, out: Any) -> Any:
 
     Args:
         block: uint8, lines with their newline.
-        bounds: int64 [lines, FIELDS, 2], as filled by ``split_phrase_lines``.
+        bounds: int64 [lines, FIELDS, 2], as filled by ``split_table_lines``.
         columns: float64 [lines, C], in the range of ``put_number``.
         out: uint8, at least ``max_output_bytes``, filled.
     """

@@ -23,18 +23,15 @@ from rnnsmt.base.kernels.table_lines import (
     COUNTS,
     FIELDS,
     LINKS,
-    MALFORMED,
     SCORES,
     SOURCE,
     TARGET,
-    check_reordering_line,
     numbers,
     read_links,
-    split_line,
 )
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import Meter
-from rnnsmt.formats.phrase_table import PhraseLines, read_phrase_lines, read_table_blocks, refuse_line
+from rnnsmt.formats.phrase_table import TableLines, read_table_lines
 from rnnsmt.phrases.column_files import AFFILIATIONS, COUNT_NAMES, ORIENTATIONS, SCORE_NAMES
 from rnnsmt.phrases.pairs import PairsWriter, pair_types
 
@@ -68,7 +65,7 @@ def import_tables(
     with ExitStack() as stack:
         scores: ArrayWriter | None = None
         store = PairsWriter(writer := stack.enter_context(write_arrays(output, pair_types([1 << 32, 1 << 32]))))
-        for lines in read_phrase_lines(phrase_table):
+        for lines in read_table_lines(phrase_table):
             if output_scores is not None and scores is None:
                 names = _names(lines.scores, SCORE_NAMES, "score")
                 types: dict[str, DTypeLike] = {AFFILIATIONS: np.int8}
@@ -95,7 +92,7 @@ def _names(number: int, usual: tuple[str, ...], other: str) -> list[str]:
     return list(usual) if number == len(usual) else [f"{other} {index + 1}" for index in range(number)]
 
 
-def _append_pairs(store: PairsWriter, lines: PhraseLines, vocabularies: list[Interner], last: bytes) -> bytes:
+def _append_pairs(store: PairsWriter, lines: TableLines, vocabularies: list[Interner], last: bytes) -> bytes:
     """Append the pairs of a block to a store.
 
     Args:
@@ -119,7 +116,7 @@ def _append_pairs(store: PairsWriter, lines: PhraseLines, vocabularies: list[Int
     return final
 
 
-def _append_scores(out: ArrayWriter, lines: PhraseLines, names: list[str]) -> None:
+def _append_scores(out: ArrayWriter, lines: TableLines, names: list[str]) -> None:
     """Append scores, counts and affiliations of a block."""
     text, bounds, _ = lines
     scores, counts = np.empty((len(bounds), len(names))), np.zeros((len(bounds), len(COUNT_NAMES)))
@@ -132,7 +129,7 @@ def _append_scores(out: ArrayWriter, lines: PhraseLines, names: list[str]) -> No
     out.append(AFFILIATIONS, places[:filled])
 
 
-def _pairs_text(lines: PhraseLines) -> bytes:
+def _pairs_text(lines: TableLines) -> bytes:
     """Return source and target phrases of a block as text, for the comparison of tables."""
     buffer = np.empty(len(lines.text) + 2 * len(lines.bounds), np.uint8)
     filled = put_pairs(lines.text, lines.bounds, buffer)
@@ -147,53 +144,23 @@ def _import_reordering(table: StrPath, output: StrPath, fingerprint: str, expect
         expected: SHA-256 of the pairs of the phrase table.
     """
     digest = hashlib.sha256()
-    number, lines, columns = 1, 0, 0
     with ExitStack() as stack:
         out: ArrayWriter | None = None
-        for block in read_table_blocks(table):
-            text, lines = np.frombuffer(block, np.uint8), block.count(b"\n")
-            bounds = np.zeros((lines, FIELDS, 2), np.int64)
-            columns, bad = split_reordering_lines(text, POW10, columns, bounds)
-            if bad >= 0:
-                refuse_line(block.split(b"\n")[bad], table, number + bad, columns or None, reordering=True)
+        for lines in read_table_lines(table, reordering=True):
             if out is None:
-                names = _names(columns, ORIENTATIONS, "reordering score")
+                names = _names(lines.scores, ORIENTATIONS, "reordering score")
                 out = stack.enter_context(write_arrays(output, dict.fromkeys(names, np.float32)))
                 out.entries |= {"pairs": fingerprint, "scores": json.dumps(names)}
-            scores = np.empty((lines, columns))
-            parse_scores(text, bounds, POW10, scores)
+            scores = np.empty((len(lines.bounds), len(names)))
+            parse_scores(lines.text, lines.bounds, POW10, scores)
             for name, values in zip(names, six_digits(scores.T), strict=True):
                 out.append(name, values)
-            digest.update(_pairs_text(PhraseLines(text, bounds, columns)))
-            number += lines
+            digest.update(_pairs_text(lines))
         if digest.hexdigest() != expected:  # before the file gets its name
             raise InputError(
                 f"{table}: does not have the phrase pairs of the phrase table in the same order; both must be tables "
                 "of one model, sorted (LC_ALL=C sort)"
             )
-
-
-@kernel()
-def split_reordering_lines(block: Any, pow10: Any, expected: Any, bounds: Any) -> Any:
-    """Split and check whole lines of a reordering table.
-
-    Arguments and result as in ``split_phrase_lines``.
-    """
-    nothing = np.empty(0)
-    begin = 0
-    for line in range(bounds.shape[0]):
-        end = begin
-        while block[end] != 10:
-            end += 1
-        count = MALFORMED
-        if split_line(block, begin, end, bounds[line]) != MALFORMED:
-            count = check_reordering_line(block, bounds[line], pow10, nothing)
-        if expected == 0 and count > 0:
-            expected = count
-        if count != expected or count == MALFORMED:
-            return expected, line
-        begin = end + 1
-    return expected, -1
 
 
 @kernel()
@@ -208,7 +175,7 @@ def parse_lines(block: Any, bounds: Any, pow10: Any, scores: Any, counts: Any, p
     """Parse checked lines of a phrase table; return the number of target words.
 
     Args:
-        block, bounds: lines, as ``split_phrase_lines`` fills them.
+        block, bounds: lines, as ``split_table_lines`` fills them.
         pow10: ``rnnsmt.base.kernels.strings.POW10``.
         scores, counts: float64 [lines, n] and [lines, 3], filled; counts that a line does not have are not changed.
         places: int8, filled with the affiliations of the target words.
@@ -284,7 +251,7 @@ def number_words_of_phrases(block: Any, bounds: Any, side: Any, words: Any, ids:
 
     Args:
         block: uint8, the bytes of some lines, with single spaces between words.
-        bounds: int64 [lines, FIELDS, 2], begin and end of the fields, as ``split_phrase_lines`` fills it.
+        bounds: int64 [lines, FIELDS, 2], begin and end of the fields, as ``split_table_lines`` fills it.
         side: the field, SOURCE or TARGET.
         words: the words (``rnnsmt.base.kernels.strings.InternTable``), to which new ones are added.
         ids: uint32, at least as long as ``block``.

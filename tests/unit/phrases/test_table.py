@@ -15,7 +15,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import POW10, Interner
 from rnnsmt.base.kernels.table_lines import TARGET
 from rnnsmt.cli import main
-from rnnsmt.formats.phrase_table import PhraseEntry, read_phrase_lines, single_spaced
+from rnnsmt.formats.phrase_table import PhraseEntry, read_table_lines, single_spaced
 from rnnsmt.phrases.augmentation import augment_table
 from rnnsmt.phrases.filtering import filter_tables, input_phrases, keep_lines
 from rnnsmt.phrases.importing import import_tables
@@ -36,7 +36,7 @@ def column(directory: Path, values: object, name: str = "scores", begin: int = 0
 
 def table_entries(path: str | Path) -> list[PhraseEntry]:
     """Read all entries of a phrase table."""
-    return [lines.entry(line) for lines in read_phrase_lines(path) for line in range(len(lines.bounds))]
+    return [lines.entry(line) for lines in read_table_lines(path) for line in range(len(lines.bounds))]
 
 
 GOOD = b"a b ||| x ||| 1 0.5 1 0.25 ||| 0-0 1-0 ||| 2 1 1 ||| |||"
@@ -68,7 +68,7 @@ def test_phrase_lines_round_trip(tmp_path, written):
     (tmp_path / "t").write_text("".join(phrase_line(entry) + "\n" for entry in written), "utf-8", newline="\n")
     expected = [PhraseEntry(entry.source, entry.target, entry.scores, entry.counts) for entry in written]
     assert table_entries(tmp_path / "t") == expected
-    (lines,) = read_phrase_lines(tmp_path / "t")
+    (lines,) = read_table_lines(tmp_path / "t")
     assert lines.scores == 6
     assert lines.column(TARGET) == [entry.target.encode() for entry in written]
 
@@ -199,7 +199,7 @@ def test_bad_lines(tmp_path, case):
     path = tmp_path / "table.gz"
     path.write_bytes(gzip.compress(GOOD + b"\n" + line + b"\n"))
     with pytest.raises(InputError) as error:
-        list(read_phrase_lines(path))
+        list(read_table_lines(path))
     assert str(error.value).startswith(f"{path}, line 2: ")
     assert message in str(error.value)
 

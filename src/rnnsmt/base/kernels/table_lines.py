@@ -213,11 +213,12 @@ def check_reordering_line(buffer: Any, bounds: Any, pow10: Any, probabilities: A
 
 
 @kernel()
-def split_phrase_lines(block: Any, pow10: Any, expected: Any, bounds: Any) -> Any:
-    """Split and check whole lines of a phrase table.
+def split_table_lines(block: Any, reordering: bool, pow10: Any, expected: Any, bounds: Any) -> Any:
+    """Split and check whole lines of a phrase table or reordering table.
 
     Args:
         block: uint8, lines with their newlines.
+        reordering: whether these are lines of a reordering table.
         pow10: ``rnnsmt.base.kernels.strings.POW10``.
         expected: required number of scores per line; 0: that of the first line.
         bounds: int64 [lines, FIELDS, 2], zeros; filled: begin and end of the fields that a line has.
@@ -234,7 +235,10 @@ def split_phrase_lines(block: Any, pow10: Any, expected: Any, bounds: Any) -> An
         fields = split_line(block, begin, end, bounds[line])
         count = MALFORMED
         if fields != MALFORMED:
-            count = check_phrase_line(block, bounds[line], fields, pow10, nothing, nothing)
+            if reordering:
+                count = check_reordering_line(block, bounds[line], pow10, nothing)
+            else:
+                count = check_phrase_line(block, bounds[line], fields, pow10, nothing, nothing)
         if expected == 0 and count > 0:
             expected = count
         if count != expected or count == MALFORMED:
