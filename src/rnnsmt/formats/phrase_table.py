@@ -25,20 +25,6 @@ BLANKS = b" \t\r"
 _GAP = re.compile(rb"[ \t]+")
 
 
-class PhraseEntry(NamedTuple):
-    """One line of a phrase table.
-
-    Attributes:
-        scores: probabilities, or other non-negative numbers whose logarithms are features.
-        counts: counts of the target, of the source, and of both; empty if the table has none.
-    """
-
-    source: str
-    target: str
-    scores: list[float]
-    counts: list[float]
-
-
 class TableLines(NamedTuple):
     """Whole lines of a phrase table or reordering table.
 
@@ -52,18 +38,6 @@ class TableLines(NamedTuple):
     text: NDArray[np.uint8]
     bounds: NDArray[np.int64]
     scores: int
-
-    def column(self, field: int) -> list[bytes]:
-        """Return a field of every line, ``SOURCE`` to ``COUNTS``."""
-        text = self.text.tobytes()
-        begins, ends = self.bounds[:, field].T.tolist()
-        return [text[begin:end] for begin, end in zip(begins, ends, strict=True)]
-
-    def entry(self, line: int) -> PhraseEntry:
-        """Return the content of a line, counted from 0 in this block."""
-        fields = [self.text[begin:end].tobytes() for begin, end in self.bounds[line].tolist()]
-        scores, counts = ([float(number) for number in fields[field].split()] for field in (SCORES, COUNTS))
-        return PhraseEntry(fields[SOURCE].decode(), fields[TARGET].decode(), scores, counts)
 
 
 def read_table_blocks(path: StrPath) -> Iterator[bytes]:

@@ -4,6 +4,7 @@ import gzip
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from hypothesis import strategies as st
 from rnnsmt.base.array_file import write_arrays
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import POW10, Interner
-from rnnsmt.base.kernels.table_lines import TARGET
+from rnnsmt.base.kernels.table_lines import COUNTS, SCORES, SOURCE, TARGET
 from rnnsmt.cli import main
-from rnnsmt.formats.phrase_table import PhraseEntry, read_table_lines, single_spaced
+from rnnsmt.formats.phrase_table import TableLines, read_table_lines, single_spaced
 from rnnsmt.phrases.augmentation import augment_table
 from rnnsmt.phrases.filtering import filter_tables, input_phrases, keep_lines
 from rnnsmt.phrases.importing import import_tables
@@ -34,9 +35,34 @@ def column(directory: Path, values: object, name: str = "scores", begin: int = 0
     return str(directory / name)
 
 
+class PhraseEntry(NamedTuple):
+    """One line of a phrase table.
+
+    Attributes:
+        scores: probabilities, or other non-negative numbers whose logarithms are features.
+        counts: counts of the target, of the source, and of both; empty if the table has none.
+    """
+
+    source: str
+    target: str
+    scores: list[float]
+    counts: list[float]
+
+
+def fields_of(lines: TableLines, line: int) -> list[bytes]:
+    """Return the five fields of a line."""
+    return [lines.text[begin:end].tobytes() for begin, end in lines.bounds[line].tolist()]
+
+
 def table_entries(path: str | Path) -> list[PhraseEntry]:
     """Read all entries of a phrase table."""
-    return [lines.entry(line) for lines in read_table_lines(path) for line in range(len(lines.bounds))]
+    entries = []
+    for lines in read_table_lines(path):
+        for line in range(len(lines.bounds)):
+            fields = fields_of(lines, line)
+            scores, counts = ([float(number) for number in fields[field].split()] for field in (SCORES, COUNTS))
+            entries.append(PhraseEntry(fields[SOURCE].decode(), fields[TARGET].decode(), scores, counts))
+    return entries
 
 
 GOOD = b"a b ||| x ||| 1 0.5 1 0.25 ||| 0-0 1-0 ||| 2 1 1 ||| |||"
@@ -70,7 +96,9 @@ def test_phrase_lines_round_trip(tmp_path, written):
     assert table_entries(tmp_path / "t") == expected
     (lines,) = read_table_lines(tmp_path / "t")
     assert lines.scores == 6
-    assert lines.column(TARGET) == [entry.target.encode() for entry in written]
+    assert [fields_of(lines, line)[TARGET] for line in range(len(written))] == [
+        entry.target.encode() for entry in written
+    ]
 
 
 @given(st.binary(max_size=60) | st.text("ab |01-.e5\0é\t", max_size=60).map(str.encode))
