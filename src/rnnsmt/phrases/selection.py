@@ -125,9 +125,7 @@ def _sentences(text: StrPath, vocabulary: Interner) -> Iterator[tuple[NDArray[np
     def numbered() -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         words = [[word for word in line.split(b" ") if word] for line in lines]
         bounds = np.cumsum([0, *map(len, words)])
-        tokens = Interner()
-        numbers = tokens.add([word for line in words for word in line])
-        return vocabulary.ids_of(tokens)[numbers].astype(np.uint32), bounds
+        return vocabulary.find([word for line in words for word in line]).astype(np.uint32), bounds
 
     for number, line in enumerate(read_byte_lines(text)):
         check_tokenised(line, text, number)

@@ -121,9 +121,7 @@ class PhraseTable:
         Returns:
             [words, longest], source phrases by first word and length - 1; -1 for none.
         """
-        distinct = Interner()
-        numbers = distinct.add([word.encode("utf-8") for word in words])
-        ids = self.source_words.ids_of(distinct).astype(np.int32)[numbers]
+        ids = self.source_words.find([word.encode("utf-8") for word in words]).astype(np.int32)
         spans = np.empty((len(words), longest), np.int32)
         find_spans(self.index, self.sources.words, self.sources.offsets, ids, bounds, spans)
         return spans

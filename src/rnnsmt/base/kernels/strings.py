@@ -231,6 +231,20 @@ def number_words(text, table, ids, offsets):
     return filled
 
 
+def _joined(strings: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bytes of strings one after the other, ``uint8``, and their offsets, ``int64`` [n + 1]."""
+    offsets = np.zeros(len(strings) + 1, np.int64)
+    np.cumsum([len(s) for s in strings], out=offsets[1:])
+    return np.frombuffer(b"".join(strings), np.uint8), offsets
+
+
+def _read_only(data: np.ndarray) -> np.ndarray:
+    """Return a read-only view, so that kernels are compiled for one type, that of an array over bytes."""
+    data = data.view()
+    data.flags.writeable = False
+    return data
+
+
 class Interner:
     """Distinct byte strings, numbered from 0 in order of first appearance, in flat arrays."""
 
@@ -277,17 +291,13 @@ class Interner:
 
     def add(self, strings: list[bytes]) -> np.ndarray:
         """Intern strings; return their ids, ``int64`` [n]."""
-        offsets = np.zeros(len(strings) + 1, np.int64)
-        np.cumsum([len(s) for s in strings], out=offsets[1:])
-        return self.add_all(np.frombuffer(b"".join(strings), np.uint8), offsets)
+        return self.add_all(*_joined(strings))
 
     def add_all(self, data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Intern the strings of ``data`` (``uint8``) with these offsets (``int64`` [n + 1]); return their ids."""
         self.reserve(len(offsets) - 1, len(data))
         out = np.zeros(len(offsets) - 1, np.int64)
-        data = data.view()
-        data.flags.writeable = False  # as that of bytes: the kernel is compiled for one type
-        _add_all(self.table, data, offsets, out)
+        _add_all(self.table, _read_only(data), offsets, out)
         return out
 
     def number(self, text: bytes) -> tuple[np.ndarray, np.ndarray]:
@@ -335,8 +345,12 @@ class Interner:
         """Return the id in this table of every string of ``other``, or -1, ``int64`` [len(other)]."""
         return self.find_all(other.table.arena, other.table.offsets[: len(other) + 1])
 
+    def find(self, strings: list[bytes]) -> np.ndarray:
+        """Return the ids of strings, or -1, ``int64`` [n]."""
+        return self.find_all(*_joined(strings))
+
     def find_all(self, data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Return the ids of the strings of ``data`` (``uint8``) with these offsets, or -1, ``int64`` [n]."""
         out = np.zeros(len(offsets) - 1, np.int64)
-        _map(self.table, data, offsets, len(out), out)
+        _map(self.table, _read_only(data), offsets, len(out), out)
         return out
