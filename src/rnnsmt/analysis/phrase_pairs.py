@@ -15,7 +15,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decimals import six_digits
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.rendering import canvas
-from rnnsmt.phrases.column_files import COUNT_NAMES, SCORE_NAMES, Column, TableScores, arrays_of
+from rnnsmt.phrases.column_files import COUNT_NAMES, SCORE_NAMES, ColumnScores, TableScores, arrays_of
 from rnnsmt.phrases.pairs import PhrasePairs
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class ScoredPairs:
             InputError: a file is malformed or has scores of other pairs, or the table lacks p(target|source) or counts.
         """
         self.pairs = PhrasePairs(pairs)
-        self.network = Column(network, self.pairs)
+        self.network = ColumnScores(network, self.pairs)
         scores = TableScores(table, self.pairs, "phrases score")
         needed = "the table must have Moses' four scores, and counts"
         self._direct, self._count, self._source_count = arrays_of(

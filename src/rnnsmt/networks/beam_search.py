@@ -1,7 +1,7 @@
 """Left-to-right beam search with a network, many sources at a time.
 
-The search knows nothing of a network but what a ``Decoder`` computes: the most probable next words of hypotheses. All
-open hypotheses of a search have the same number of words, so a step extends those of all sources together.
+The search knows nothing of a network but what a ``BeamDecoder`` computes: the most probable next words of hypotheses.
+All open hypotheses of a search have the same number of words, so a step extends those of all sources together.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Hypothesis(NamedTuple):
+class BeamHypothesis(NamedTuple):
     """A target: the ids of its words without EOS, and log p(target | source) with EOS, not length-normalised."""
 
     words: tuple[int, ...]
@@ -35,7 +35,7 @@ class Beams(NamedTuple):
     parents: NDArray[np.int64]
 
 
-class Decoder(Protocol):
+class BeamDecoder(Protocol):
     """A network, or an ensemble, with its states for the open hypotheses of a search."""
 
     eos: int
@@ -56,8 +56,8 @@ class Decoder(Protocol):
 
 
 def beam_search(
-    decoder: Decoder, limits: Sequence[int], beam: int, nbest: int, ends_compete: bool
-) -> list[list[Hypothesis]]:
+    decoder: BeamDecoder, limits: Sequence[int], beam: int, nbest: int, ends_compete: bool
+) -> list[list[BeamHypothesis]]:
     """Search for the ``nbest`` most probable targets of each source, and return them, best first.
 
     The search for a source ends when no open hypothesis has a better score than the worst of the ``nbest`` targets
@@ -74,7 +74,7 @@ def beam_search(
     number = np.arange(len(limits))
     beams = Beams(number, np.zeros((len(limits), 0), np.int64), np.zeros(len(limits)), number)
     longest, room = np.asarray(limits), np.full(len(limits), beam)
-    targets: list[list[Hypothesis]] = [[] for _ in limits]
+    targets: list[list[BeamHypothesis]] = [[] for _ in limits]
     while len(beams.sources):
         log_p, words = decoder.extend(beams, beam, beams.words.shape[1] >= longest[beams.sources])
         totals, is_end = (beams.scores[:, None] + log_p).ravel(), (words == decoder.eos).ravel()
@@ -109,7 +109,7 @@ def _best(totals: NDArray[np.float64], owners: NDArray[np.int64], room: NDArray[
 
 
 def _collect(
-    targets: list[list[Hypothesis]],
+    targets: list[list[BeamHypothesis]],
     sources: NDArray[np.int64],
     words: NDArray[np.int64],
     scores: NDArray[np.float64],
@@ -120,6 +120,6 @@ def _collect(
     sources: [n], ascending; words: [n, k]; scores: [n].
     """
     for s, target, score in zip(sources.tolist(), map(tuple, words.tolist()), scores.tolist(), strict=True):
-        targets[s].append(Hypothesis(target, score))
+        targets[s].append(BeamHypothesis(target, score))
     for s in np.unique(sources).tolist():
         targets[s] = sorted(targets[s], key=lambda target: (-target.score, target.words))[:nbest]

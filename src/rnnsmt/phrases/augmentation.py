@@ -17,7 +17,7 @@ from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.progress import Meter
 from rnnsmt.formats.ini import PHRASE_DICTIONARY, MosesIni, feature_count
 from rnnsmt.formats.phrase_table import read_table_lines
-from rnnsmt.phrases.column_files import Column
+from rnnsmt.phrases.column_files import ColumnScores
 
 COLUMN_WEIGHT = 0.2
 """Weight of a log probability before tuning, the same as that of every phrase score in Moses' untuned models."""
@@ -39,7 +39,7 @@ def augment_table(table: str, columns: Sequence[Sequence[str]], output: str, thr
     """
     if Path(output).exists() and Path(table).exists() and Path(output).samefile(table):
         raise InputError(f"--output {output}: is the table itself; choose another file")
-    opened = [Column(paths) for paths in columns]
+    opened = [ColumnScores(paths) for paths in columns]
     meter = Meter("adding columns")
     lines, scores = 0, 0
     with atomic_blocks(output, threads) as out:
@@ -101,7 +101,7 @@ def augment_model(
         if "path" in feature.options:
             feature.options["path"] = str(ini.file_of(feature).resolve())
     table.options |= {"path": str(Path(output).resolve()), "num-features": str(scores + len(columns))}
-    ini.weights[table.name] += [COUNT_WEIGHT if Column(paths).is_count else COLUMN_WEIGHT for paths in columns]
+    ini.weights[table.name] += [COUNT_WEIGHT if ColumnScores(paths).is_count else COLUMN_WEIGHT for paths in columns]
     ini.write(output_ini)
     return figures
 

@@ -107,7 +107,7 @@ def _check_pairs(arrays: ArrayFile, pairs: PhrasePairs) -> None:
         raise InputError(f"{arrays.path}: has the scores of other phrase pairs than those of {pairs.path}; {REMEDY}")
 
 
-class Column:
+class ColumnScores:
     """One score for each pair, a natural logarithm or a count, from one file or from consecutive parts.
 
     Attributes:
@@ -185,9 +185,9 @@ class Column:
         return np.maximum(np.exp(np.concatenate(pieces)), MIN_PROBABILITY)
 
 
-def open_columns(columns: Sequence[Sequence[StrPath]], pairs: PhrasePairs) -> list[Column]:
+def open_columns(columns: Sequence[Sequence[StrPath]], pairs: PhrasePairs) -> list[ColumnScores]:
     """Map the columns of a system, each in one or several files."""
-    return [Column(paths, pairs) for paths in columns]
+    return [ColumnScores(paths, pairs) for paths in columns]
 
 
 def arrays_of(scores: TableScores, names: Sequence[str], what: str) -> list[NDArray[Any]]:

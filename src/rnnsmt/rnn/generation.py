@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_lines
-from rnnsmt.networks.beam_search import Beams, Hypothesis, beam_search
+from rnnsmt.networks.beam_search import BeamHypothesis, Beams, beam_search
 from rnnsmt.networks.data import Vocabulary, split
 from rnnsmt.rnn.model import DecoderContext, RNNEncoderDecoder
 
@@ -141,12 +141,12 @@ class _Decoder:
 
 def best_targets(
     model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], beam: int, max_length: int, nbest: int = 1
-) -> list[list[Hypothesis]]:
+) -> list[list[BeamHypothesis]]:
     """Search for the ``nbest`` most probable targets of each source with ``beam`` open prefixes.
 
     The targets are sorted by descending score. Every open prefix is also a target. sources: ids with EOS.
     """
-    targets: list[list[Hypothesis]] = []
+    targets: list[list[BeamHypothesis]] = []
     step = max(ROWS // beam, 1)
     with torch.inference_mode():
         for begin in range(0, len(sources), step):

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from rnnsmt.base.progress import track
-from rnnsmt.networks.beam_search import Beams, Hypothesis, beam_search
+from rnnsmt.networks.beam_search import BeamHypothesis, Beams, beam_search
 from rnnsmt.networks.data import NULL
 from rnnsmt.seq2seq.model import Ids, Steps, TrainedSeq2Seq
 
@@ -79,7 +79,7 @@ class _Ensemble:
 @torch.inference_mode()
 def best_translations(
     ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam: int, nbest: int
-) -> list[list[Hypothesis]]:
+) -> list[list[BeamHypothesis]]:
     """Translate some sentences; return the ``nbest`` best hypotheses of each, at most ``beam``, best first.
 
     The probability of a word is the mean over the networks. sources: ids with EOS.
