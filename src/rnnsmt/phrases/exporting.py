@@ -46,7 +46,7 @@ class _Block(NamedTuple):
     runs: NDArray[np.int64]
 
 
-def export_phrase_table(pairs: StrPath, scores: StrPath, output: StrPath, threads: int = 1) -> dict[str, object]:
+def export_phrase_table(store: PhrasePairs, scores: StrPath, output: StrPath, threads: int = 1) -> dict[str, object]:
     """Write the phrase table of a store.
 
     Args:
@@ -56,7 +56,6 @@ def export_phrase_table(pairs: StrPath, scores: StrPath, output: StrPath, thread
     Returns:
         The statistics of the stage.
     """
-    store = PhrasePairs(pairs)
     table = TableScores(scores, store, "phrases score")
     links, *counts = arrays_of(table, (LINKS, *COUNT_NAMES), "export the store from which the table was imported")
 
@@ -67,14 +66,13 @@ def export_phrase_table(pairs: StrPath, scores: StrPath, output: StrPath, thread
     return {"phrase pairs": len(store)}
 
 
-def export_reordering_table(pairs: StrPath, scores: StrPath, output: StrPath, threads: int = 1) -> None:
+def export_reordering_table(store: PhrasePairs, scores: StrPath, output: StrPath, threads: int = 1) -> None:
     """Write the reordering table of a store.
 
     Args:
         scores: output of `phrases reordering`.
         threads: number of compression threads.
     """
-    store = PhrasePairs(pairs)
     table = TableScores(scores, store, "phrases reordering")
     _export(store, table, output, threads, write_reordering_lines, lambda rows: (table.probabilities(rows),))
 

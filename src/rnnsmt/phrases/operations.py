@@ -483,13 +483,15 @@ def export(
             format; or only one of ``reordering`` and ``output_reordering_table`` is given.
     """
     from rnnsmt.phrases.exporting import export_phrase_table, export_reordering_table
+    from rnnsmt.phrases.pairs import PhrasePairs
 
     if (reordering is None) != (output_reordering_table is None):
         raise InputError("--reordering and --output-reordering-table: must be used together")
-    figures = export_phrase_table(pairs, scores, output_phrase_table, threads)
+    store = PhrasePairs(pairs)
+    figures = export_phrase_table(store, scores, output_phrase_table, threads)
     if reordering is None or output_reordering_table is None:
         return WrittenFiles([Path(output_phrase_table)], figures)
-    export_reordering_table(pairs, reordering, output_reordering_table, threads)
+    export_reordering_table(store, reordering, output_reordering_table, threads)
     return WrittenFiles([Path(output_phrase_table), Path(output_reordering_table)], figures)
 
 

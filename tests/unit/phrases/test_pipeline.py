@@ -25,7 +25,7 @@ from rnnsmt.phrases.extract_file import ExtractFile, connect
 from rnnsmt.phrases.extraction import extract_phrases
 from rnnsmt.phrases.lexical_table import count_lexical, write_lexical_tables
 from rnnsmt.phrases.packing import Packing
-from rnnsmt.phrases.pairs import write_extracted_pairs
+from rnnsmt.phrases.pairs import PhrasePairs, write_extracted_pairs
 from rnnsmt.phrases.scores import greater_links, transpose_links
 from rnnsmt.phrases.scoring import score_orientations, score_phrases
 
@@ -59,8 +59,9 @@ def build(
     extracted = names["x.parquet"], names["pairs"]
     score_phrases(*extracted, names["e2f"], names["f2e"], names["scores"], smoothing=smoothing, **limits)
     score_orientations(*extracted, names["orders"], **limits)
-    export_phrase_table(names["pairs"], names["scores"], names["pt"])
-    export_reordering_table(names["pairs"], names["orders"], names["rt"])
+    store = PhrasePairs(names["pairs"])
+    export_phrase_table(store, names["scores"], names["pt"])
+    export_reordering_table(store, names["orders"], names["rt"])
     return list(read_lines(names["pt"])), list(read_lines(names["rt"]))
 
 
