@@ -96,6 +96,7 @@ class FeedForwardSizes(NetworkSizes):
 
 
 Batch = Annotated[int, Field(gt=0, description="minibatch size")]
+Epochs = Annotated[float, Field(gt=0, description="number of epochs, may be fractional")]
 Optimizer = Annotated[
     Literal["adadelta", "adam", "sgd"],
     Field(description="optimizer; adadelta: rho 0.95, eps 1e-6; adam: AdamW; sgd: without momentum"),
@@ -139,6 +140,11 @@ Keep = Annotated[
     Literal["last", "best"],
     Field(description="parameters to save: the last ones, or the best ones on the held-out pairs"),
 ]
+
+
+def held_out_pairs(pairs: int, at_most: int, part: int) -> int:
+    """Return how many of ``pairs`` pairs are held out: ``at_most``, or 1/``part`` of them (at least 1) if fewer."""
+    return min(at_most, max(pairs // part, int(pairs > 1)))
 
 
 class TrainingSettings(ABC):

@@ -8,6 +8,7 @@ from rnnsmt.config.declaration import section
 from rnnsmt.networks.settings import (
     Batch,
     Clip,
+    Epochs,
     Evaluations,
     Keep,
     LearningRate,
@@ -19,6 +20,7 @@ from rnnsmt.networks.settings import (
     TrainingSettings,
     Warmup,
     WeightDecay,
+    held_out_pairs,
     network_sizes,
 )
 
@@ -45,7 +47,7 @@ class PairSettings(TrainingSettings):
     """
 
     batch: Batch = 64
-    epochs: Annotated[float, Field(gt=0, description="number of epochs, may be fractional")] = 1.0
+    epochs: Epochs = 1.0
     optimizer: Optimizer = "adam"
     learning_rate: LearningRate = 0.01
     schedule: Schedule = "linear"
@@ -76,4 +78,4 @@ class PairSettings(TrainingSettings):
 
     def held_out_of(self, pairs: int) -> int:
         """Return the number of held-out pairs to draw from ``pairs`` pairs."""
-        return min(self.held_out, max(pairs // 100, int(pairs > 1)))
+        return held_out_pairs(pairs, self.held_out, 100)

@@ -44,6 +44,7 @@ from rnnsmt.networks.settings import (
     TrainingSettings,
     Warmup,
     WeightDecay,
+    held_out_pairs,
     network_sizes,
 )
 
@@ -178,7 +179,7 @@ class RnnSettings(TrainingSettings):
 
     def held_out_of(self, pairs: int) -> int:
         """Return the number of held-out pairs to draw from a table of ``pairs`` pairs."""
-        return min(self.held_out, max(pairs // 100, int(pairs > 1)))
+        return held_out_pairs(pairs, self.held_out, 100)
 
 
 PAPER = RnnSettings(updates=3_000_000, loss="sum", evaluations=100)

@@ -19,6 +19,7 @@ from rnnsmt.config.declaration import section
 from rnnsmt.networks.settings import (
     Batch,
     Clip,
+    Epochs,
     Evaluations,
     Keep,
     LearningRate,
@@ -30,6 +31,7 @@ from rnnsmt.networks.settings import (
     TrainingSettings,
     Warmup,
     WeightDecay,
+    held_out_pairs,
     network_sizes,
 )
 
@@ -85,7 +87,7 @@ class Seq2SeqSettings(TrainingSettings):
     ] = "reversed"
     spread: Annotated[float, Field(gt=0, description="initial parameters are drawn from U(-X, X)")] = 0.08
     batch: Batch = 128
-    epochs: Annotated[float, Field(gt=0, description="number of epochs, may be fractional")] = 7.5
+    epochs: Epochs = 7.5
     optimizer: Optimizer = "sgd"
     learning_rate: LearningRate = 0.7
     schedule: Schedule = "halving"
@@ -128,7 +130,7 @@ class Seq2SeqSettings(TrainingSettings):
 
     def held_out_of(self, pairs: int) -> int:
         """Return the number of sentence pairs to hold out from training, given their total number ``pairs``."""
-        return min(self.held_out, max(pairs // 20, int(pairs > 1)))
+        return held_out_pairs(pairs, self.held_out, 20)
 
 
 PAPER = Seq2SeqSettings()
