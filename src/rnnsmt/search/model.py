@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.array_file import ArrayFile
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.paths import StrPath
 from rnnsmt.formats.binary_forms import (
     REMEDY,
-    SUFFIX,
     binary_name,
     changed_text,
     describe_texts,
@@ -147,12 +145,16 @@ def model_files(ini: MosesIni, directory: Path | None, feature: Feature) -> tupl
     own = ini.file_of(feature)
     folders = dict.fromkeys([own.parent] if directory is None else [directory, own.parent])
     binaries = [path for folder in folders if (path := folder / binary_name(own)).is_file()]
+    text = _text_file(ini, directory, feature) if binaries else ini.located(feature, directory)
+    return text, binaries
+
+
+def _text_file(ini: MosesIni, directory: Path | None, feature: Feature) -> Path:
+    """Return the text file of a feature, which may be missing."""
     try:
-        return ini.located(feature, directory), binaries
+        return ini.located(feature, directory)
     except InputError:
-        if not binaries:
-            raise
-        return own, binaries
+        return ini.file_of(feature)
 
 
 def used_file(ini: MosesIni, directory: Path | None, feature: Feature) -> Path:
@@ -162,21 +164,18 @@ def used_file(ini: MosesIni, directory: Path | None, feature: Feature) -> Path:
         directory: as ``model_dir`` of ``load_model``.
 
     Raises:
-        InputError: there is none.
+        InputError: there is none, or a binary form is one of another version.
     """
-    if feature.kind == "LexicalReordering":  # the binary form of the phrase table has its scores
-        table = used_file(ini, directory, some(ini, (PHRASE_DICTIONARY,))[0])
-        return table if table.name.endswith(SUFFIX) else ini.located(feature, directory)
-    if feature.kind not in (PHRASE_DICTIONARY, *LANGUAGE_MODELS):
-        return ini.located(feature, directory)
-    text, binaries = model_files(ini, directory, feature)
-    texts = [text]
-    if feature.kind == PHRASE_DICTIONARY and (reordering := single(ini, "LexicalReordering")) is not None:
-        texts.append(_text_file(ini, directory, reordering))
-    for path in binaries:
-        if changed_text(ArrayFile(path, REMEDY).entries.get("texts", ""), texts) is None:
-            return path
-    return text
+
+    def ignore(path: Path, reason: str) -> None:
+        """Do not report a binary form that is not used: the search does when it loads the model."""
+
+    mapped: tuple[Any, ...] | None = None
+    if feature.kind in (PHRASE_DICTIONARY, "LexicalReordering"):  # one binary form has the scores of both
+        mapped = _map_table(ini, directory, ignore)
+    elif feature.is_lm:
+        mapped = _map_lm(ini, directory, feature, ignore)
+    return mapped[0] if mapped is not None else ini.located(feature, directory)
 
 
 def _table_features(ini: MosesIni) -> tuple[Feature, Feature | None, bool]:
@@ -185,11 +184,16 @@ def _table_features(ini: MosesIni) -> tuple[Feature, Feature | None, bool]:
     return some(ini, (PHRASE_DICTIONARY,))[0], single(ini, "LexicalReordering"), links
 
 
-def load_table(ini: MosesIni, directory: Path | None, sentences: list[str] | None) -> PhraseTable:
-    """Map the binary form of phrase table and reordering table, or read the text files.
+def _map_table(
+    ini: MosesIni, directory: Path | None, report: Callable[[Path, str], None]
+) -> tuple[Path, PhraseTable] | None:
+    """Map the binary form of phrase table and reordering table that fits the ini and the text files.
 
     Args:
-        directory, sentences: as ``model_dir`` and ``sentences`` of ``load_model``.
+        report: called with a binary form that does not fit, and the reason.
+
+    Returns:
+        The file and the table; None if the text files are to be read.
     """
     dictionary, reordering, links = _table_features(ini)
     columns = feature_count(dictionary, str(ini.path))
@@ -197,26 +201,53 @@ def load_table(ini: MosesIni, directory: Path | None, sentences: list[str] | Non
     texts = [text] if reordering is None else [text, _text_file(ini, directory, reordering)]
     for path in binaries:
         table = open_table(path, REMEDY)
-        free_large_block()
-        reason = changed_text(table.texts, texts)
         if links and table.affiliations is None:
-            reason = "has no word alignment of the phrase pairs, which the joint model requires"
+            reason: str | None = "has no word alignment of the phrase pairs, which the joint model requires"
         elif table.log_scores.shape[1] != columns or (
             reordering is not None and table.reordering.log_scores.shape[1] != feature_count(reordering, str(ini.path))
         ):
             reason = "was created from other files than those of this moses.ini"
+        else:
+            reason = changed_text(table.texts, texts)
         if reason is None:
-            return table
-        refuse_form(path, reason)
-    return read_table(ini, directory, sentences)
+            return path, table
+        report(path, reason)
+    return None
 
 
-def _text_file(ini: MosesIni, directory: Path | None, feature: Feature) -> Path:
-    """Return the text file of a feature, which may be missing."""
-    try:
-        return ini.located(feature, directory)
-    except InputError:
-        return ini.file_of(feature)
+def _map_lm(
+    ini: MosesIni, directory: Path | None, feature: Feature, report: Callable[[Path, str], None]
+) -> tuple[Path, Automaton, Callable[[], None]] | None:
+    """Map the binary form of an n-gram LM that fits the ARPA file.
+
+    Args:
+        report: called with a binary form that does not fit, and the reason.
+
+    Returns:
+        The file, the LM, and a function that unmaps the pages that were read so far; None if the ARPA file is to be
+        read.
+    """
+    text, binaries = model_files(ini, directory, feature)
+    for path in binaries:
+        lm, description, release = open_automaton(path, REMEDY)
+        reason = changed_text(description, [text])
+        if reason is None:
+            return path, lm, release
+        report(path, reason)
+    return None
+
+
+def load_table(ini: MosesIni, directory: Path | None, sentences: list[str] | None) -> PhraseTable:
+    """Map the binary form of phrase table and reordering table, or read the text files.
+
+    Args:
+        directory, sentences: as ``model_dir`` and ``sentences`` of ``load_model``.
+    """
+    mapped = _map_table(ini, directory, refuse_form)
+    if mapped is None:
+        return read_table(ini, directory, sentences)
+    free_large_block()
+    return mapped[1]
 
 
 def read_table(ini: MosesIni, directory: Path | None, sentences: list[str] | None = None) -> PhraseTable:
@@ -263,15 +294,12 @@ def load_lm(ini: MosesIni, directory: Path | None, feature: Feature) -> tuple[Au
     Returns:
         The LM, and a function that unmaps the pages that were read so far; None if nothing is mapped.
     """
-    text, binaries = model_files(ini, directory, feature)
-    for path in binaries:
-        lm, description, release = open_automaton(path, REMEDY)
-        free_large_block()
-        reason = changed_text(description, [text])
-        if reason is None:
-            return lm, release
-        refuse_form(path, reason)
-    return load_automaton(ini.located(feature, directory)), None
+    mapped = _map_lm(ini, directory, feature, refuse_form)
+    if mapped is None:
+        return load_automaton(ini.located(feature, directory)), None
+    free_large_block()
+    _, lm, release = mapped
+    return lm, release
 
 
 def load_model(

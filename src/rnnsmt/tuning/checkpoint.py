@@ -7,6 +7,7 @@ resumes after the last complete iteration.
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,8 @@ def fingerprint(
         "--source": content_hash(source),
         "--reference": content_hash(*references),
     }
+    digest = cache(sha256)  # phrase table and reordering table can be one file
     for feature in ini.features:
         if "path" in feature.options:
-            values[f"file of {feature.name}"] = sha256(used_file(ini, directory, feature))
+            values[f"file of {feature.name}"] = digest(used_file(ini, directory, feature))
     return values | {option(name): str(value) for name, value in options.items()}

@@ -19,7 +19,7 @@ from rnnsmt.phrases.pairs import PhraseIds
 from rnnsmt.phrases.table import FORMAT, index_of
 from rnnsmt.search import model as search_model
 from rnnsmt.search.decoder import decode
-from rnnsmt.search.model import load_model
+from rnnsmt.search.model import load_model, used_file
 from rnnsmt.search.options import SearchOptions
 
 from .twin import SOURCE, tiny_model
@@ -228,6 +228,24 @@ def test_other_files_than_the_ini_names(directory: Path, capsys: pytest.CaptureF
     assert outputs(directory) == found
 
 
+def test_the_used_files_are_those_that_the_search_reads(directory: Path) -> None:
+    path = directory / "model/moses.ini"
+
+    def names() -> set[str]:
+        ini = MosesIni.read(path)
+        return {used_file(ini, None, feature).name for feature in ini.features if "path" in feature.options}
+
+    texts = names()
+    assert texts == {"phrase-table", "reordering", "lm.arpa"}
+    binarize(directory)
+    assert names() == {TABLE, LM}
+    original = path.read_text()
+    five = re.sub(r"(?m)(^PhraseDictionaryMemory.*num-features=)4", r"\g<1>5", original)
+    path.write_text(re.sub(r"(?m)^(TranslationModel0=.*)", r"\1 0.2", five))
+    assert five != original
+    assert names() == {"phrase-table", "reordering", LM}  # other scores than those of the ini
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -268,7 +286,7 @@ import sys
 from pathlib import Path
 from rnnsmt.formats.ini import MosesIni
 from rnnsmt.search.decoder import decode
-from rnnsmt.search.model import load_model
+from rnnsmt.search.model import load_model, used_file
 from rnnsmt.search.options import SearchOptions
 
 ini = MosesIni.read(sys.argv[1])
