@@ -86,7 +86,7 @@ def test_a_killed_training_of_the_network_resumes(workflow: Workflow, network: s
     """After kill -9, the training resumes in the workflow; network and column have equal bytes."""
     whole = Workflow(tmp_path_factory.mktemp("whole"))
     settings = [*WITH_NETWORK[:2], "networks={settings: {bag: {epochs: 4}}}", "demo={scale: 0.05}"]
-    column, model = "results/columns/bag/network1/1-of-2.npy", "results/bag/network1/model.safetensors"
+    column, model = "results/columns/bag/network1/1-of-2.safetensors", "results/bag/network1/model.safetensors"
     options = ["--config", *settings, "--", column]
     done = whole.call(*options, timeout=1500, PYTHONPATH=network)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -113,7 +113,7 @@ def write_extract(
         connection.execute(
             f"COPY (SELECT counted.*, target_total, target_pairs, target_discount "
             f"FROM counted JOIN targets USING ({target_keys}) ORDER BY {keys}, links) "
-            f"TO {_literal(str(temporary))} (FORMAT parquet, COMPRESSION snappy, KV_METADATA {{{literals}}})"
+            f"TO {_literal(str(temporary))} (FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{literals}}})"
         )
     ((rows,),) = connection.execute("SELECT count(*) FROM counted").fetchall()
     return int(rows)

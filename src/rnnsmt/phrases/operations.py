@@ -287,9 +287,8 @@ def column(
     from rnnsmt.phrases.columns import ColumnInputs
     from rnnsmt.phrases.pairs import PhrasePairs
 
-    number, shards = shard
-    store = PhrasePairs(pairs)
-    begin, end = (len(store) * part // shards for part in (number - 1, number))
+    store = PhrasePairs(pairs, shard)
+    begin, end = store.begin, store.end
     directory, network = (None if path is None else Path(path) for path in (vocabularies, model))
     blocks = COLUMNS[name].scores(ColumnInputs(store, begin, end, directory, network, device, threads))
 

@@ -46,10 +46,11 @@ class PhrasePairs:
         path: the file.
         words: the words of source and target by id.
         fingerprint: SHA-256 of pairs and vocabularies.
+        begin, end: the shard is the pairs ``begin`` to ``end - 1``; all pairs by default.
     """
 
-    def __init__(self, path: StrPath) -> None:
-        """Map a file.
+    def __init__(self, path: StrPath, shard: tuple[int, int] = (1, 1)) -> None:
+        """Map a file, and check the k-th of n consecutive shards of the pairs, ``shard=(k, n)``, which is read once.
 
         Raises:
             InputError: the file is not one of phrase pairs, or its arrays do not agree with each other.
@@ -66,21 +67,33 @@ class PhrasePairs:
         except (KeyError, ValueError):
             agree = False
         else:
+            agree = _begins_with_zero(self.first)
+        if agree:
+            part, shards = shard
+            self.begin, self.end = len(self) * (part - 1) // shards, len(self) * part // shards
             agree = self._agree()
         if not agree:
             raise InputError(f"{path}: the arrays of the phrase pairs do not agree with each other; {REMEDY}")
 
     def _agree(self) -> bool:
-        """Return whether no run and no phrase is empty, and all ids are those of words; every array is read once."""
-        if not _ascend(self.first):
+        """Return whether no run and no phrase of the shard is empty, and all its ids are those of words."""
+        if len(self) < 0:
             return False
-        numbers = len(self.first) - 1, int(self.first[-1])
-        for phrases, words, number in zip(self.sides, self.words, numbers, strict=True):
+        runs = int(np.searchsorted(self.first, self.begin, "right")) - 1, int(np.searchsorted(self.first, self.end))
+        if not _ascend(self.first[runs[0] : runs[1] + 1]):
+            return False
+        numbers, shard = (len(self.first) - 1, len(self)), (runs, (self.begin, self.end))
+        for phrases, words, number, (low, high) in zip(self.sides, self.words, numbers, shard, strict=True):
             ids, offsets = phrases
-            if not _ascend(offsets) or len(offsets) != number + 1 or offsets[-1] != len(ids) or ids.dtype.kind != "u":
+            if ids.dtype.kind != "u" or not _begins_with_zero(offsets):
                 return False
-            for begin in range(0, len(ids), BLOCK):
-                if ids[begin : begin + BLOCK].max() >= len(words):
+            if len(offsets) != number + 1 or offsets[-1] != len(ids) or not _ascend(offsets[low : high + 1]):
+                return False
+            begin, end = int(offsets[low]), int(offsets[high])
+            if begin < 0 or end > len(ids):
+                return False
+            for start in range(begin, end, BLOCK):
+                if ids[start : min(start + BLOCK, end)].max() >= len(words):
                     return False
                 self.release()
         self.release()
@@ -154,10 +167,13 @@ def _words(text: NDArray[np.uint8]) -> list[str]:
     return text.tobytes().decode().split("\n")[:-1]
 
 
-def _ascend(bounds: NDArray[Any]) -> bool:
-    """Return whether offsets are int64 numbers from 0 on, each greater than the one before."""
-    if bounds.dtype != np.int64 or not len(bounds) or bounds[0] != 0:
-        return False
+def _begins_with_zero(bounds: NDArray[Any]) -> bool:
+    """Return whether an array is one of offsets, int64 numbers from 0 on."""
+    return bool(bounds.dtype == np.int64 and len(bounds) and bounds[0] == 0)
+
+
+def _ascend(bounds: NDArray[np.int64]) -> bool:
+    """Return whether each number is greater than the one before."""
     blocks = (bounds[begin : begin + BLOCK + 1] for begin in range(0, len(bounds) - 1, BLOCK))
     return all(bool((block[1:] > block[:-1]).all()) for block in blocks)
 

@@ -194,6 +194,17 @@ def test_arrays_that_do_not_agree_are_refused(made, case):
         PhrasePairs(made)
 
 
+def test_a_shard_is_checked_without_reading_the_others(made):
+    """The jobs of shards share a store of any size, so each reads only its part."""
+    pairs = len(PhrasePairs(made))
+    shards = [PhrasePairs(made, (k, 2)) for k in (1, 2)]
+    assert [(shard.begin, shard.end) for shard in shards] == [(0, pairs // 2), (pairs // 2, pairs)]
+    changed(made, target_words=np.array([0, 1, 0, 1, 0, 9], np.uint32))
+    PhrasePairs(made, (1, 2))
+    with pytest.raises(InputError, match="do not agree"):
+        PhrasePairs(made, (2, 2))
+
+
 def test_an_unchanged_store_is_read(made):
     before = [*PhrasePairs(made).texts()]
     changed(made)
