@@ -67,7 +67,7 @@ class PhrasePairs:
         except (KeyError, ValueError):
             agree = False
         else:
-            agree = _begins_with_zero(self.first)
+            agree = _begins_with_zero(self.first) and len(self) >= 0
         if agree:
             part, shards = shard
             self.begin, self.end = len(self) * (part - 1) // shards, len(self) * part // shards
@@ -77,20 +77,16 @@ class PhrasePairs:
 
     def _agree(self) -> bool:
         """Return whether no run and no phrase of the shard is empty, and all its ids are those of words."""
-        if len(self) < 0:
-            return False
         runs = int(np.searchsorted(self.first, self.begin, "right")) - 1, int(np.searchsorted(self.first, self.end))
         if not _ascend(self.first[runs[0] : runs[1] + 1]):
             return False
         numbers, shard = (len(self.first) - 1, len(self)), (runs, (self.begin, self.end))
         for phrases, words, number, (low, high) in zip(self.sides, self.words, numbers, shard, strict=True):
             ids, offsets = phrases
-            if ids.dtype.kind != "u" or not _begins_with_zero(offsets):
-                return False
-            if len(offsets) != number + 1 or offsets[-1] != len(ids) or not _ascend(offsets[low : high + 1]):
+            if ids.dtype.kind != "u" or not _begins_with_zero(offsets) or len(offsets) != number + 1:
                 return False
             begin, end = int(offsets[low]), int(offsets[high])
-            if begin < 0 or end > len(ids):
+            if begin < 0 or end > len(ids) or offsets[-1] != len(ids) or not _ascend(offsets[low : high + 1]):
                 return False
             for start in range(begin, end, BLOCK):
                 if ids[start : min(start + BLOCK, end)].max() >= len(words):
