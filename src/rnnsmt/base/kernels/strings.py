@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import kernel
+from rnnsmt.base.kernels.key_table import free_slot
 from rnnsmt.base.kernels.numbers import mix
 
 _OFFSET = np.uint64(0xCBF29CE484222325)
@@ -176,11 +177,7 @@ def intern(table, buffer, begin, end):
 @kernel()
 def place(slots, key, number):
     """Insert an id into the first free slot for its hash."""
-    mask = np.uint64(slots.shape[0] - 1)
-    slot = key & mask
-    while slots[np.int64(slot)] != 0:
-        slot = (slot + np.uint64(1)) & mask
-    slots[np.int64(slot)] = number + 1
+    slots[free_slot(slots, key, 0)] = number + 1
 
 
 @kernel()

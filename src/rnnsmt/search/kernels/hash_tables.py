@@ -1,4 +1,4 @@
-"""Hash tables of the search: open addressing with linear probing; the number of slots is a power of two.
+"""Hash tables of the search, see ``base.kernels.key_table``.
 
 There are two kinds. A table of *rows* numbers the rows of an array in the order of their first appearance; it grows
 with the array. A table *of the stack* finds items of the stack that is being filled: its slots contain the number of
@@ -10,6 +10,7 @@ Numbers do not depend on the hash function or on the number of slots, only on th
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
+from rnnsmt.base.kernels.key_table import free_slot
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, mix
 
 FREE = -1
@@ -30,12 +31,12 @@ def new_table(items: int) -> np.ndarray:
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
-def _first_slot(rows, number, slots):
-    """Return the slot at which the search for a row begins."""
-    key = np.uint64(0)
+def _hash_row(rows, number):
+    """Return the hash ``uint64`` of a row."""
+    hashed = np.uint64(0)
     for column in range(rows.shape[1]):
-        key = mix(key ^ np.uint64(rows[number, column]))
-    return np.int64(key & np.uint64(slots.shape[0] - 1))
+        hashed = mix(hashed ^ np.uint64(rows[number, column]))
+    return hashed
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
@@ -52,7 +53,8 @@ def number_row(rows, slots, counts, used):
         The number ``int32`` of the row in use that is equal to it; its own if there is none.
     """
     new = counts[used]
-    slot = _first_slot(rows, new, slots)
+    last = np.int64(slots.shape[0] - 1)
+    slot = np.int64(_hash_row(rows, new) & np.uint64(last))
     while slots[slot] != FREE:
         known = slots[slot]
         same = True
@@ -60,7 +62,7 @@ def number_row(rows, slots, counts, used):
             same = same and rows[known, column] == rows[new, column]
         if same:
             return np.int32(known)
-        slot = (slot + 1) & (slots.shape[0] - 1)
+        slot = (slot + 1) & last
     slots[slot] = new
     counts[used] = new + 1
     return np.int32(new)
@@ -70,10 +72,7 @@ def number_row(rows, slots, counts, used):
 def enter_rows(rows, slots, count):
     """Enter the first ``count`` rows, which are distinct, into an empty table."""
     for number in range(count):
-        slot = _first_slot(rows, number, slots)
-        while slots[slot] != FREE:
-            slot = (slot + 1) & (slots.shape[0] - 1)
-        slots[slot] = number
+        slots[free_slot(slots, _hash_row(rows, number), FREE)] = number
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
