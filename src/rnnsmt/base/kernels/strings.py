@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import kernel
-from rnnsmt.base.kernels.key_table import free_slot
 from rnnsmt.base.kernels.numbers import mix
+from rnnsmt.base.kernels.probing import first_slot, free_slot, next_slot
 
 _OFFSET = np.uint64(0xCBF29CE484222325)
 """Offset basis of 64-bit FNV-1a."""
@@ -133,11 +133,10 @@ class InternTable(NamedTuple):
 @kernel()
 def find(table, buffer, begin, end, key):
     """Return the id of ``buffer[begin:end]``, whose hash is ``key``, or -1 if it is not in the table."""
-    mask = np.uint64(table.slots.shape[0] - 1)
-    slot = key & mask
+    slot = first_slot(table.slots, key)
     length = end - begin
     while True:
-        entry = table.slots[np.int64(slot)]
+        entry = table.slots[slot]
         if entry == 0:
             return -1
         if table.hashes[entry - 1] == key:  # compare bytes only if all 64 bits of the hash match
@@ -150,7 +149,7 @@ def find(table, buffer, begin, end, key):
                         break
                 if same:
                     return np.int64(entry - 1)
-        slot = (slot + np.uint64(1)) & mask
+        slot = next_slot(table.slots, slot)
 
 
 @kernel()

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
-from rnnsmt.base.kernels.key_table import find_slot
+from rnnsmt.base.kernels.probing import find_slot
 from rnnsmt.search.kernels.duplicates import FREE, duplicate_key, text_hash
 from rnnsmt.search.kernels.records import record
 

@@ -1,14 +1,26 @@
 """Hash tables with open addressing and linear probing; the number of slots is a power of two.
 
 A table of integer keys holds the keys. A table of other things, such as strings or rows of an array, holds their
-numbers; what is equal is a matter of the thing, so only the search for a free slot is here. (The table of an n-gram LM,
-``rnnsmt.lm.automaton``, has any number of slots.)
+numbers; its owner compares the things in the slots from ``first_slot`` on, one after the other. (The table of an n-gram
+LM, ``rnnsmt.lm.automaton``, has any number of slots.)
 """
 
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import mix
+
+
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def first_slot(slots, hashed):
+    """Return the slot at which the search for a thing begins, given its hash ``uint64``."""
+    return np.int64(hashed & np.uint64(slots.shape[0] - 1))
+
+
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def next_slot(slots, slot):
+    """Return the slot at which the search continues if a slot contains another thing."""
+    return (slot + 1) & np.int64(slots.shape[0] - 1)
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
@@ -20,10 +32,9 @@ def find_slot(keys, key, free):
         key: of the type of ``keys``.
         free: content of free slots, which is no key.
     """
-    mask = np.int64(keys.shape[0] - 1)
-    slot = np.int64(mix(np.uint64(key))) & mask
+    slot = first_slot(keys, mix(np.uint64(key)))
     while keys[slot] != key and keys[slot] != free:
-        slot = (slot + 1) & mask
+        slot = next_slot(keys, slot)
     return slot
 
 
@@ -36,8 +47,7 @@ def free_slot(slots, hashed, free):
         hashed: ``uint64``, the hash of the thing.
         free: content of free slots.
     """
-    mask = np.int64(slots.shape[0] - 1)
-    slot = np.int64(hashed & np.uint64(mask))
+    slot = first_slot(slots, hashed)
     while slots[slot] != free:
-        slot = (slot + 1) & mask
+        slot = next_slot(slots, slot)
     return slot
