@@ -25,7 +25,7 @@ def add_request(ranked, work, state, target, requests, stamp):
     same = known.key == key
     if same and known.stamp == stamp:
         return np.int64(known.request), requests
-    request = work.requests[requests]
+    request = work.lm_requests[requests]
     position = ranked.target_bounds[target]
     request.cached = slot
     request.end = ranked.target_bounds[target + 1]
@@ -48,7 +48,7 @@ def add_request(ranked, work, state, target, requests, stamp):
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _remember(work, number):
     """Store the result of a request in the cache, unless another request has taken its slot in the meantime."""
-    request = work.requests[number]
+    request = work.lm_requests[number]
     known = work.cache[request.cached]
     if known.request == number:
         known.prob = request.total
@@ -64,29 +64,28 @@ def answer_requests(lm, ranked, work, requests):
 
     Args:
         lm: ``LmArrays``.
-        work: ``Work``; ``active`` holds the indices of the requests that still have words to score.
+        work: ``Work``; ``waiting`` holds the indices of the requests that still have words to score.
         requests: number of requests.
     """
-    active = work.active
-    waiting = 0
+    waiting, count = work.waiting, 0
     for number in range(requests):
-        request = work.requests[number]
+        request = work.lm_requests[number]
         if request.position < request.end:
-            active[waiting] = number
-            waiting += 1
+            waiting[count] = number
+            count += 1
     words, alone_state, alone_rest = ranked.target_words[0], ranked.alone_state[0], ranked.alone_rest[0]
-    while waiting > 0:
-        work.counts[QUERIES] += waiting
-        for k in range(waiting):
-            request = work.requests[active[k]]
+    while count > 0:
+        work.counts[QUERIES] += count
+        for k in range(count):
+            request = work.lm_requests[waiting[k]]
             request.total, request.state, request.slot, request.hit = begin_look_up(
                 lm, request.total, request.state, words[request.position]
             )
-        # incomplete requests are moved to the front of ``active``
+        # incomplete requests are moved to the front of ``waiting``
         left = 0
-        for k in range(waiting):
-            number = active[k]
-            request = work.requests[number]
+        for k in range(count):
+            number = waiting[k]
+            request = work.lm_requests[number]
             position = request.position
             request.total, request.state, found = end_look_up(
                 lm, request.total, request.state, words[position], np.int64(request.slot), request.hit != 0
@@ -99,11 +98,11 @@ def answer_requests(lm, ranked, work, requests):
                     request.state = alone_state[request.end - 1]
                     request.position = request.end
             if request.position < request.end:
-                active[left] = number
+                waiting[left] = number
                 left += 1
             else:
                 _remember(work, number)
-        waiting = left
+        count = left
 
 
 @kernel(**UNCOUNTED)
@@ -121,9 +120,9 @@ def first_joint_state(lms, work):
 
 @kernel(**UNCOUNTED)
 def answer_joint_requests(lms, ranked, work, constants, requests):
-    """Score the first ``requests`` entries of ``Work.requests`` with all LMs, and update the cache."""
+    """Score the first ``requests`` entries of ``Work.lm_requests`` with all LMs, and update the cache."""
     for number in range(requests):
-        request = work.requests[number]
+        request = work.lm_requests[number]
         if request.position == request.end:  # scored from the cache
             continue
         total = 0.0
