@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.key_table import find_slot
+from rnnsmt.base.kernels.probing import find_slot
 from rnnsmt.bleu.multi_bleu import SIZE, BleuScore, bleu_of, log_precision_and_penalty, tokens
 
 

@@ -210,23 +210,53 @@ def back_off(lm, total, state, word):
     return total, state
 
 
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def begin_look_up(lm, total, state, word):
+    """Begin a look-up: back off as far as the filter demands, and read the first slot that may hold the entry.
+
+    A caller with many look-ups begins all of them before it ends the first, so that their cache misses overlap.
+
+    Returns:
+        The total plus the back-off weights, the state, the slot, and whether it holds the entry; in state 0, the entry
+        is that of the empty context, and there is no slot.
+    """
+    total, state = back_off(lm, total, state, word_hash(word))
+    slot, hit = np.int64(0), False
+    if state != 0:
+        key, slot = lm_slot(state, word, lm.rows.shape[0])
+        hit = lm.rows[slot].key == key
+    return total, state, slot, hit
+
+
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def end_look_up(lm, total, state, word, slot, hit):
+    """End a look-up with the results of ``begin_look_up``.
+
+    Returns:
+        If there is an entry: the total plus the probability, the next state, and True. Else the total plus the back-off
+        weight, the next shorter context, in which the word is to be looked up, and False.
+    """
+    if state == 0:
+        unigram = lm.unigrams[word]
+        return total + unigram.prob, unigram.next, True
+    if not hit:
+        key, _ = lm_slot(state, word, lm.rows.shape[0])
+        slot = probe(lm.rows, key, slot)
+    row = lm.rows[slot]
+    if row.key == -1:
+        context = lm.states[state]
+        return total + context.backoff, context.link, False
+    return total + row.prob, row.next, True
+
+
 @kernel(**UNCOUNTED)
 def query(lm, state, word):
-    """Return the natural-log probability (float32) of a word in a state, and the next state (int32)."""
-    # single precision, as in KenLM
-    total = np.float32(0.0)
-    hashed = word_hash(word)
-    while True:
-        total, state = back_off(lm, total, state, hashed)
-        if state == 0:
-            unigram = lm.unigrams[word]
-            return total + unigram.prob, unigram.next
-        key, slot = lm_slot(state, word, lm.rows.shape[0])
-        row = lm.rows[probe(lm.rows, key, slot)]
-        if row.key == key:
-            return total + row.prob, row.next
-        total += lm.states[state].backoff
-        state = lm.states[state].link
+    """Return the natural-log probability (float32) of a word in a state, and the next state."""
+    total, found = np.float32(0.0), False  # single precision, as in KenLM
+    while not found:
+        total, state, slot, hit = begin_look_up(lm, total, state, word)
+        total, state, found = end_look_up(lm, total, state, word, slot, hit)
+    return total, state
 
 
 @kernel(**UNCOUNTED)

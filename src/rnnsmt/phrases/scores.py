@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.key_table import find_slot
+from rnnsmt.base.kernels.probing import find_slot
 from rnnsmt.phrases.packing import SortedPairs, unpack
 
 if TYPE_CHECKING:

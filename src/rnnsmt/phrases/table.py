@@ -27,6 +27,7 @@ from rnnsmt.base.array_file import ArrayFile, write_arrays
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.numbers import mix
+from rnnsmt.base.kernels.probing import first_slot, next_slot
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.paths import StrPath
 from rnnsmt.phrases.pairs import SIDES, PhraseIds
@@ -241,11 +242,10 @@ def add_word(key, word):
 @kernel(**INNER)
 def _slot(slots, words, offsets, ids, begin, end, key):
     """Return the slot of the phrase ``ids[begin:end]``, or the free one at which the search for it ends."""
-    mask = np.uint64(slots.shape[0] - 1)
-    slot = mix(key) & mask
-    while slots[np.int64(slot)] != 0:
-        start = offsets[slots[np.int64(slot)] - 1]
-        if offsets[slots[np.int64(slot)]] - start == end - begin:
+    slot = first_slot(slots, mix(key))
+    while slots[slot] != 0:
+        start = offsets[slots[slot] - 1]
+        if offsets[slots[slot]] - start == end - begin:
             same = True
             for position in range(end - begin):
                 if words[start + position] != ids[begin + position]:
@@ -253,8 +253,8 @@ def _slot(slots, words, offsets, ids, begin, end, key):
                     break
             if same:
                 break
-        slot = (slot + np.uint64(1)) & mask
-    return np.int64(slot)
+        slot = next_slot(slots, slot)
+    return slot
 
 
 @kernel()

@@ -116,7 +116,7 @@ class LockstepSearch:
         self._map(lambda sentence: self._next_stack(sentence, stores), under_way)
         asking = [sentence for sentence in under_way if sentence.stack <= sentence.words]
         for index, (feature, text) in enumerate(self.search.neural):
-            feature.reserve(sum(sentence.work.entries.shape[1] for sentence in asking))
+            feature.reserve(sum(sentence.work.neural.entries.shape[1] for sentence in asking))
             for sentence in asking:
                 last = sentence.stack == sentence.words
                 requests, ranked = sentence.chosen[1], self.search.ranked

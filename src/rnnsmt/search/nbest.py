@@ -10,18 +10,15 @@ import numpy as np
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.writing import atomic_text
 from rnnsmt.formats.nbest import nbest_lines
-from rnnsmt.search.kernels.lattice import (
-    MAX_DERIVATIONS,
-    Lattice,
-    TargetStrings,
-    extract,
-    new_lattice,
-    phrase_hashes,
-)
+from rnnsmt.search.kernels.duplicates import TargetStrings, phrase_hashes
+from rnnsmt.search.kernels.lattice import Lattice, extract, new_lattice
 from rnnsmt.search.kernels.records import Derivations, RankedOptions, Work
 
 DERIVATIONS_PER_WORD = 20
 """Initial capacity for derivations, per word of the sentence and entry of the n-best list."""
+
+MAX_DERIVATIONS = 4_000_000
+"""Maximum number of derivations in the extraction of one sentence, even if fewer than n translations were found."""
 
 
 @dataclass
@@ -118,7 +115,10 @@ class NBestExtractor:
         self.size: tuple[int, ...] = (0, 0, 0, 0)
 
     def derivations(self, work: Work, words: int, n: int) -> Derivations:
-        """Return the n best distinct derivations of a sentence of ``words`` words whose search has just ended."""
+        """Return the n best derivations of a sentence of ``words`` words whose search has just ended.
+
+        Of the derivations of the same text only the best is among them, see ``kernels.duplicates``.
+        """
         need = (len(work.hypotheses), len(work.arcs), words, int(DERIVATIONS_PER_WORD * n * (words + 2)) + 1)
         if self.lattice is None or any(a > b for a, b in zip(need, self.size, strict=True)):
             self._resize(*need[:2], max(2 * words, 40), min(2 * need[3], MAX_DERIVATIONS))
@@ -137,8 +137,8 @@ class NBestExtractor:
         assert self.lattice is not None
         out = Derivations.empty(n, n * words)
         first, count = int(work.stacks[words]["hypothesis"]), int(work.stacks[words + 1]["hypothesis"])
-        derivations = extract(work.hypotheses, work.arcs, count, first, n, self.lattice, self.strings, out)
-        return out._replace(offsets=out.offsets[: derivations + 1]), bool(self.lattice.used[3])
+        found, full = extract(work.hypotheses, work.arcs, count, first, n, self.lattice, self.strings, out)
+        return out._replace(offsets=out.offsets[: found + 1]), full
 
 
 def write_lists(

@@ -74,7 +74,7 @@ class NeuralFeature(ABC):
     context (``kernels.neural_store``), which contains the context of each feature.
 
     The queries of a stack are the target phrases of the selected cells after the contexts of their hypotheses
-    (``Work.phrases``, see ``PHRASE_REQUEST``), one n-gram per word and one for ``</s>`` in the last stack. ``gather``
+    (``NEURAL_REQUEST``), one n-gram per word and one for ``</s>`` in the last stack. ``gather``
     looks up their entries in the store. ``answer`` then scores the new ones by the network, for all sentences in
     progress in one batch.
 
@@ -167,8 +167,8 @@ class NeuralFeature(ABC):
     ) -> None:
         """Look up the n-grams of a sentence's requests; new ones are added and wait for ``answer``.
 
-        For every request the entries of its n-grams are written to row ``feature`` of ``work.entries``, from ``first``
-        of the request on, and the context after the phrase to row ``feature`` of ``work.end_contexts``. The store
+        For every request the entries of its n-grams are written to row ``feature`` of ``NeuralWork.entries``, from
+        ``first`` of the request on, and the context after the phrase to row ``feature`` of ``end_contexts``. The store
         must have room for them (``reserve``).
 
         Args:
@@ -178,9 +178,10 @@ class NeuralFeature(ABC):
             ranked: the options that requests refer to.
             ends: whether the phrases complete the sentence, so ``</s>`` is scored.
         """
+        neural = work.neural
         neural_store.gather(
-            sentence, work.phrases[: requests + 1], feature, work.joint_contexts, work.entries[feature],
-            work.end_contexts[feature], self.store, text, ranked.row, ends,
+            sentence, neural.requests[: requests + 1], feature, neural.joint_contexts, neural.entries[feature],
+            neural.end_contexts[feature], self.store, text, ranked.row, ends,
         )  # fmt: skip
 
     def _empty(self, size: int) -> Store:

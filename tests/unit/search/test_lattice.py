@@ -5,7 +5,8 @@ import numpy as np
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO
 from rnnsmt.formats.ini import MosesIni
 from rnnsmt.search.decoder import decode
-from rnnsmt.search.kernels.lattice import new_lattice, phrase_hashes, string_key
+from rnnsmt.search.kernels.duplicates import FREE, duplicate_key, phrase_hashes
+from rnnsmt.search.kernels.lattice import DERIVATION, new_lattice
 from rnnsmt.search.kernels.records import Derivations
 from rnnsmt.search.model import load_model
 from rnnsmt.search.options import SearchOptions
@@ -21,9 +22,11 @@ def test_keys_of_short_strings_at_many_nodes_differ():
     bounds = np.arange(0, 241, 2, dtype=np.int32)
     hashes, powers = np.zeros(120, np.uint64), np.zeros(120, np.uint64)
     phrase_hashes(bounds, words, hashes, powers)
-    keys = {int(string_key(node, value)) for node in range(120) for value in hashes}
+    derivations = np.zeros(120, DERIVATION)
+    derivations["hash"] = hashes
+    keys = {int(duplicate_key(node, derivation)) for node in range(120) for derivation in derivations}
     assert len(keys) == 120 * 120
-    assert 0 not in keys
+    assert FREE not in keys
     with np.errstate(over="ignore"):
         assert np.all(powers == GOLDEN_RATIO * GOLDEN_RATIO)
 

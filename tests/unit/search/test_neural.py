@@ -14,7 +14,6 @@ from rnnsmt.search import neural
 from rnnsmt.search.decoder import decode
 from rnnsmt.search.features import CslmFeature
 from rnnsmt.search.kernels.neural_choice import choose_for_neural
-from rnnsmt.search.kernels.records import STAMP
 from rnnsmt.search.lockstep import LockstepSearch
 from rnnsmt.search.model import SearchModel, load_model
 from rnnsmt.search.nbest import Translation
@@ -199,11 +198,10 @@ def test_the_best_cells_are_scored(loaded):
 
     def chosen(totals, requests, cells, weight=0.5, beam=-99.0, states=None) -> list[float]:
         work, number = search.new_work(40), len(totals)
-        work.counts[STAMP] = 1
         work.cells[:number], work.hypotheses[0], work.edges[0] = 0, 0, 0
-        work.cells["total"][:number], work.cells["request"][:number] = totals, range(number)
-        work.requests["total"][:number] = requests
-        work.requests["state"][:number] = states or range(number)
+        work.cells["total"][:number], work.cells["lm_request"][:number] = totals, range(number)
+        work.lm_requests["total"][:number] = requests
+        work.lm_requests["state"][:number] = states or range(number)
         constants = search.constants._replace(cslm_cells=cells, neural_weight=weight, beam=beam)
         kept, _, _ = choose_for_neural(number, 0, search.ranked, work, constants)
         return work.cells["total"][:kept].tolist()

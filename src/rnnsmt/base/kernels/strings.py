@@ -10,6 +10,7 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.kernels.numbers import mix
+from rnnsmt.base.kernels.probing import first_slot, free_slot, next_slot
 
 _OFFSET = np.uint64(0xCBF29CE484222325)
 """Offset basis of 64-bit FNV-1a."""
@@ -132,11 +133,10 @@ class InternTable(NamedTuple):
 @kernel()
 def find(table, buffer, begin, end, key):
     """Return the id of ``buffer[begin:end]``, whose hash is ``key``, or -1 if it is not in the table."""
-    mask = np.uint64(table.slots.shape[0] - 1)
-    slot = key & mask
+    slot = first_slot(table.slots, key)
     length = end - begin
     while True:
-        entry = table.slots[np.int64(slot)]
+        entry = table.slots[slot]
         if entry == 0:
             return -1
         if table.hashes[entry - 1] == key:  # compare bytes only if all 64 bits of the hash match
@@ -149,7 +149,7 @@ def find(table, buffer, begin, end, key):
                         break
                 if same:
                     return np.int64(entry - 1)
-        slot = (slot + np.uint64(1)) & mask
+        slot = next_slot(table.slots, slot)
 
 
 @kernel()
@@ -176,11 +176,7 @@ def intern(table, buffer, begin, end):
 @kernel()
 def place(slots, key, number):
     """Insert an id into the first free slot for its hash."""
-    mask = np.uint64(slots.shape[0] - 1)
-    slot = key & mask
-    while slots[np.int64(slot)] != 0:
-        slot = (slot + np.uint64(1)) & mask
-    slots[np.int64(slot)] = number + 1
+    slots[free_slot(slots, key, 0)] = number + 1
 
 
 @kernel()

@@ -25,24 +25,24 @@ _NONE = -1
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
-def target_coverage(work, gap, mask, known, stamp):
+def find_coverage(work, gap, mask, known, stamp):
     """Find or add a coverage among those of the stack that is being filled.
 
     Args:
         gap, mask: the coverage.
         known: number of coverages so far.
-        stamp: number of the stack.
+        stamp: of ``next_stamp``.
 
     Returns:
-        (index in ``Work.targets``, number of coverages).
+        (index in ``Work.new_coverages``, number of coverages).
     """
     number = find_item(work.coverage_table, stamp, mask, np.uint64(gap), known)
     if number != known:
         return number, known
-    work.targets[known].gap = gap
-    work.targets[known].mask = mask
-    work.targets[known].future = coverage_future(work, gap, mask)
-    work.targets[known].group = _NONE
+    work.new_coverages[known].gap = gap
+    work.new_coverages[known].mask = mask
+    work.new_coverages[known].future = coverage_future(work, gap, mask)
+    work.new_coverages[known].group = _NONE
     return known, known + 1
 
 
@@ -82,7 +82,7 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
     Args:
         k: number of covered words.
         spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
-        stamp: number of the stack.
+        stamp: of ``next_stamp``.
 
     Returns:
         The number of edges, which are in ``Work.edges``.
@@ -114,8 +114,8 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
                 while new_mask & _ONE != np.uint64(0):
                     new_mask >>= _ONE
                     new_gap += 1
-                target, known = target_coverage(work, new_gap, new_mask, known, stamp)
-                future = work.targets[target].future
+                result, known = find_coverage(work, new_gap, new_mask, known, stamp)
+                future = work.new_coverages[result].future
                 group = work.coverages[coverage].group
                 while group != _NONE:
                     jump = abs(work.groups[group].end + 1 - start)
@@ -128,7 +128,7 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
                         estimate += ranked.forward[ranked.forward_class[work.hypotheses[best].option], forward]
                     edge = work.edges[edges]
                     edge.group = group
-                    edge.coverage = target
+                    edge.coverage = result
                     edge.start = start
                     edge.length = length
                     edge.first = first
@@ -136,7 +136,7 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
                     edge.base = base
                     edge.backward = backward
                     edge.forward = forward
-                    edge.target = _NONE
+                    edge.new_group = _NONE
                     edge.estimate = estimate
                     edges += 1
                     group = work.groups[group].next
@@ -179,7 +179,7 @@ def _are_same_blocks(work, group, other):
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
-def target_group(work, constants, edge, groups):
+def find_group(work, constants, edge, groups):
     """Find or add the group that the cells of an edge belong to.
 
     Args:
@@ -187,53 +187,53 @@ def target_group(work, constants, edge, groups):
         groups: number of groups so far.
 
     Returns:
-        (index in ``Work.members``, number of groups).
+        (index in ``Work.new_groups``, number of groups).
     """
-    if work.edges[edge].target != _NONE:
-        return np.int64(work.edges[edge].target), groups
+    if work.edges[edge].new_group != _NONE:
+        return np.int64(work.edges[edge].new_group), groups
     coverage = work.edges[edge].coverage
     start = np.int64(work.edges[edge].start)
     end = start + work.edges[edge].length - 1
-    gap = np.int64(work.targets[coverage].gap)
+    gap = np.int64(work.new_coverages[coverage].gap)
     # a later phrase that ends just before ``start`` would be a swap; impossible if the word before is covered
     swap = np.int64(start)
-    if start <= gap or (work.targets[coverage].mask >> np.uint64(start - 1 - gap)) & _ONE != np.uint64(0):
+    if start <= gap or (work.new_coverages[coverage].mask >> np.uint64(start - 1 - gap)) & _ONE != np.uint64(0):
         swap = np.int64(_NONE)
     first, last, below = np.int64(_NONE), np.int64(_NONE), np.int64(_NONE)
     if constants.hierarchical != 0:
         first, last, below = _last_block(work, np.int64(work.edges[edge].group), start, end)
     # the groups of a coverage are few: a linked list, newest first
-    group = np.int64(work.targets[coverage].group)
+    group = np.int64(work.new_coverages[coverage].group)
     while group != _NONE:
-        member = work.members[group]
+        member = work.new_groups[group]
         same = member.end == end and member.swap == swap and member.block_start == first and member.block_end == last
         if same and _are_same_blocks(work, np.int64(member.below), below):
-            work.edges[edge].target = group
+            work.edges[edge].new_group = group
             return group, groups
-        group = np.int64(work.members[group].next)
-    work.members[groups].coverage = coverage
-    work.members[groups].end = end
-    work.members[groups].swap = swap
-    work.members[groups].block_start = first
-    work.members[groups].block_end = last
-    work.members[groups].below = below
-    work.members[groups].count = 0
-    work.members[groups].next = work.targets[coverage].group
-    work.targets[coverage].group = groups
-    work.edges[edge].target = groups
+        group = np.int64(work.new_groups[group].next)
+    work.new_groups[groups].coverage = coverage
+    work.new_groups[groups].end = end
+    work.new_groups[groups].swap = swap
+    work.new_groups[groups].block_start = first
+    work.new_groups[groups].block_end = last
+    work.new_groups[groups].below = below
+    work.new_groups[groups].count = 0
+    work.new_groups[groups].next = work.new_coverages[coverage].group
+    work.new_coverages[coverage].group = groups
+    work.edges[edge].new_group = groups
     return groups, groups + 1
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
-def _visit_cells(ranked, work, constants, waiting, top, bins, listing, stamp):
+def _visit_cells(ranked, work, constants, count, top, bins, listing, stamp):
     """Count cells by estimate in ``Work.histogram``, or list them in ``Work.cells`` with their LM requests.
 
     Args:
-        waiting: number of edges.
+        count: number of edges.
         top: an estimate. Bins have the width ``constants.margin`` / ``BINS`` and are counted from it downwards.
         bins: cells of lower bins are ignored. Cells better than ``top`` are in bin 0.
         listing: constant; True: list the cells, at most ``pop_limit``, False: count them.
-        stamp: number of the stack.
+        stamp: of ``next_stamp``.
 
     Returns:
         (number of cells listed, number of requests).
@@ -242,7 +242,7 @@ def _visit_cells(ranked, work, constants, waiting, top, bins, listing, stamp):
     floor = top - bins / scale
     cells = np.int64(0)
     requests = np.int64(0)
-    for edge in range(waiting):
+    for edge in range(count):
         corner = work.edges[edge]
         first, last = np.int64(corner.first), np.int64(corner.last)
         turn, forward = np.int64(corner.backward), np.int64(corner.forward)
@@ -273,23 +273,23 @@ def _visit_cells(ranked, work, constants, waiting, top, bins, listing, stamp):
                     return cells, requests
                 cell = work.cells[cells]
                 cells += 1
-                cell.total = base + known[option]  # ``propose`` adds the LM score
+                cell.total = base + known[option]
                 cell.edge = edge
                 cell.hypothesis = row
                 cell.option = option
-                cell.request, requests = add_request(
+                cell.lm_request, requests = add_request(
                     ranked, work, hypothesis.state, ranked.target[option], requests, stamp
                 )
     return cells, requests
 
 
 @kernel(**UNCOUNTED)
-def choose_cells(ranked, work, constants, waiting, stamp):
+def choose_cells(ranked, work, constants, count, stamp):
     """List the cells to score and their distinct LM requests: the best by estimate, at most ``pop_limit``.
 
     Args:
-        waiting: number of edges.
-        stamp: number of the stack.
+        count: number of edges.
+        stamp: of ``next_stamp``.
 
     Returns:
         (number of cells, number of requests).
@@ -297,13 +297,13 @@ def choose_cells(ranked, work, constants, waiting, stamp):
     # A histogram instead of a sort or heap: the number of cells that are examined is many times the pop limit, and
     # the same loops can afterwards list the cells in memory order.
     top = -np.inf
-    for edge in range(waiting):  # the best first cell of an edge; other cells may be better
+    for edge in range(count):  # the best first cell of an edge; other cells may be better
         top = max(top, work.edges[edge].estimate)
     work.histogram[:] = 0
-    _visit_cells(ranked, work, constants, waiting, top, BINS, False, stamp)
+    _visit_cells(ranked, work, constants, count, top, BINS, False, stamp)
     # as many whole bins as the pop limit allows, and at least one, in which the list may end
     cells, chosen = np.int64(0), 0
     while chosen < BINS and cells + work.histogram[chosen] <= constants.pop_limit:
         cells += work.histogram[chosen]
         chosen += 1
-    return _visit_cells(ranked, work, constants, waiting, top, max(chosen, 1), True, stamp)
+    return _visit_cells(ranked, work, constants, count, top, max(chosen, 1), True, stamp)

@@ -1,8 +1,8 @@
-"""Hash tables of the search: open addressing with linear probing; the number of slots is a power of two.
+"""Hash tables of the search, see ``base.kernels.probing``.
 
 There are two kinds. A table of *rows* numbers the rows of an array in the order of their first appearance; it grows
-with the array. A table *of the stack* finds items of the stack that is being filled: its slots contain the number of
-the stack, so it need not be cleared between stacks.
+with the array. A *stamped* table finds items of the stack that is being filled: its slots contain the stamp of the
+current pass over the items, so it need not be cleared between passes.
 
 Numbers do not depend on the hash function or on the number of slots, only on the order of the requests.
 """
@@ -11,12 +11,13 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, mix
+from rnnsmt.base.kernels.probing import first_slot, free_slot, next_slot
 
 FREE = -1
 """Content of free slots of a table of rows."""
 
 SLOT = np.dtype([("high", np.uint64), ("low", np.uint64), ("stamp", np.int32), ("item", np.int32)])
-"""Slot of a table of the stack: key and index of an item; occupied only if ``stamp`` is the number of this stack."""
+"""Slot of a stamped table: key and index of an item; occupied only if ``stamp`` is that of the current pass."""
 
 
 def power_of_two(size: int) -> int:
@@ -25,17 +26,17 @@ def power_of_two(size: int) -> int:
 
 
 def new_table(items: int) -> np.ndarray:
-    """Allocate the slots of a table for so many items per stack, ``SLOT`` [a power of two]."""
+    """Allocate the slots of a stamped table for so many items per pass, ``SLOT`` [a power of two]."""
     return np.zeros(power_of_two(2 * items), SLOT)
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
-def _first_slot(rows, number, slots):
-    """Return the slot at which the search for a row begins."""
-    key = np.uint64(0)
+def _hash_row(rows, number):
+    """Return the hash ``uint64`` of a row."""
+    hashed = np.uint64(0)
     for column in range(rows.shape[1]):
-        key = mix(key ^ np.uint64(rows[number, column]))
-    return np.int64(key & np.uint64(slots.shape[0] - 1))
+        hashed = mix(hashed ^ np.uint64(rows[number, column]))
+    return hashed
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
@@ -52,7 +53,7 @@ def number_row(rows, slots, counts, used):
         The number ``int32`` of the row in use that is equal to it; its own if there is none.
     """
     new = counts[used]
-    slot = _first_slot(rows, new, slots)
+    slot = first_slot(slots, _hash_row(rows, new))
     while slots[slot] != FREE:
         known = slots[slot]
         same = True
@@ -60,7 +61,7 @@ def number_row(rows, slots, counts, used):
             same = same and rows[known, column] == rows[new, column]
         if same:
             return np.int32(known)
-        slot = (slot + 1) & (slots.shape[0] - 1)
+        slot = next_slot(slots, slot)
     slots[slot] = new
     counts[used] = new + 1
     return np.int32(new)
@@ -70,10 +71,7 @@ def number_row(rows, slots, counts, used):
 def enter_rows(rows, slots, count):
     """Enter the first ``count`` rows, which are distinct, into an empty table."""
     for number in range(count):
-        slot = _first_slot(rows, number, slots)
-        while slots[slot] != FREE:
-            slot = (slot + 1) & (slots.shape[0] - 1)
-        slots[slot] = number
+        slots[free_slot(slots, _hash_row(rows, number), FREE)] = number
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
@@ -82,16 +80,15 @@ def find_item(slots, stamp, high, low, new):
 
     Args:
         slots: ``SLOT``, of ``new_table``.
-        stamp: number of the stack.
+        stamp: stamp of the current pass, not 0.
         high, low: ``uint64``, the key.
     """
-    last = np.int64(slots.shape[0] - 1)
-    at = np.int64(mix(high * GOLDEN_RATIO ^ low) & np.uint64(last))
+    at = first_slot(slots, mix(high * GOLDEN_RATIO ^ low))
     slot = slots[at]
     while slot.stamp == stamp:
         if slot.high == high and slot.low == low:
             return np.int64(slot.item)
-        at = (at + 1) & last
+        at = next_slot(slots, at)
         slot = slots[at]
     slot.stamp = stamp
     slot.item = new

@@ -1,9 +1,14 @@
-"""Distinct k-best derivations from the lattice of recombined hypotheses.
+"""The k best derivations of the lattice of recombined hypotheses.
 
-Lazy k-best extraction (Huang and Chiang 2005, algorithm 3) without recursion. The nodes of the lattice are hypotheses.
-A node keeps only the best derivation of each distinct target string: the rest of a translation adds the same score to
-all derivations of a node, so a worse derivation of the same string is never part of a new best string. Strings are
-compared by a 64-bit hash of their words.
+Lazy k-best extraction (Huang and Chiang 2005, algorithm 3), without recursion. The nodes of the lattice are the
+hypotheses and the goal; the arcs into a hypothesis are its own and those of the hypotheses that were recombined into
+it. Every node has a heap of *candidates*: an arc with a derivation of the node that the arc comes from, its *origin*.
+The next derivation of a node is its best candidate; then the same arc with the next derivation of the origin becomes a
+candidate, for which that derivation is extracted first. Here also the first derivation of an origin is extracted only
+when it is needed: its score is known from the search.
+
+Which derivations are left out as duplicates is decided by ``duplicates.duplicate_key``, and how much space an
+extraction may take by ``nbest.NBestExtractor``.
 """
 
 from typing import NamedTuple
@@ -11,19 +16,19 @@ from typing import NamedTuple
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
-from rnnsmt.base.kernels.key_table import find_slot
-from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, scramble
+from rnnsmt.base.kernels.probing import find_slot
+from rnnsmt.search.kernels.duplicates import FREE, duplicate_key, text_hash
 from rnnsmt.search.kernels.records import record
 
-NODE = record("heap:i4", "first:i4", "last:i4", "pending:i4", "opened:i4", "done:i4")
-"""State of a hypothesis: ``heap``, root of its candidates; ``first`` and ``last`` of its derivations, which are linked
-by ``next``; ``pending``, the candidate whose successor is still to be added to the heap; ``opened``, whether all its
-arcs are candidates; ``done``, whether it has no further derivations."""
+NODE = record("heap:i4", "extracted:i4", "first:i4", "last:i4", "opened:i4")
+"""State of a hypothesis: ``heap``, root of its candidates; ``extracted``, the best candidate so far, which has left the
+heap and whose successor is not in it yet; ``first`` and ``last`` of its derivations, which are linked by ``next``;
+``opened``, whether its arcs are candidates."""
 
 CANDIDATE = record(
     "score:f8",
     "step:f8",
-    "node:i4",
+    "origin:i4",
     "option:i4",
     "start:i4",
     "end:i4",
@@ -32,19 +37,24 @@ CANDIDATE = record(
     "right:i4",
     "distance:i4",
 )
-"""An arc from ``node`` into a hypothesis, with a ``derivation`` of ``node`` (-1: its first, not extracted yet).
+"""An arc from ``origin`` into a node, with a ``derivation`` of ``origin`` (-1: its first, not extracted yet).
 
-``score`` is that of the derivation extended by the arc, ``step`` that of the arc alone. ``left``, ``right`` and
-``distance`` belong to a leftist heap, ordered by score."""
+``score``: of the derivation extended by the arc; ``step``: of the arc alone; ``option``, ``start`` and ``end``: its
+option and source span; ``left``, ``right`` and ``distance``: children in the leftist heap (-1: none) and distance to
+the nearest missing child."""
 
 DERIVATION = record("score:f8", "hash:u8", "back:i4", "option:i4", "start:i4", "end:i4", "next:i4", "slot:i4")
-"""The derivation ``back``, extended by an option of a source span: ``score``, ``hash`` of the target string, ``next``
+"""Derivation of a node: ``hash`` of its target string, the derivation it extends by an option, the ``next`` best
 derivation of the same node, and ``slot`` in ``Lattice.seen``."""
 
 _NONE = -1
 
-MAX_DERIVATIONS = 4_000_000
-"""Maximum number of derivations in the extraction of one sentence, even if fewer than n translations were found."""
+_LATER = -2
+"""Number of a derivation that is not extracted yet."""
+
+CANDIDATES, DERIVATIONS, SUCCESSORS = range(3)
+"""Indices into ``Lattice.counts``: numbers of candidates and of derivations in use, and how often a candidate was
+replaced by its successor."""
 
 
 class Lattice(NamedTuple):
@@ -54,10 +64,10 @@ class Lattice(NamedTuple):
         nodes: ``NODE`` [hypotheses + 1]; the last one is the goal, whose arcs come from the complete hypotheses.
         candidates: ``CANDIDATE``, pool of the heaps of all nodes.
         derivations: ``DERIVATION``, pool of the derivations of all nodes; number 0 is the empty derivation.
-        seen: ``uint64`` [a power of two], set of the (node, string) pairs found, 0 in free slots; at most half full.
+        seen: ``uint64`` [a power of two], the ``duplicate_key`` of all derivations; at most half full.
         stack: ``int32`` [words + 3], path of nodes from the goal to the current node.
-        used: ``int64`` [4], number of candidates, number of derivations, number of candidates that are successors of
-            other candidates, and 1 if the space was not sufficient, else 0.
+        spine: ``int32`` [64], scratch space of ``_merge``.
+        counts: ``int64`` [3], see ``CANDIDATES`` and following.
     """
 
     nodes: np.ndarray
@@ -65,20 +75,8 @@ class Lattice(NamedTuple):
     derivations: np.ndarray
     seen: np.ndarray
     stack: np.ndarray
-    used: np.ndarray
-
-
-class TargetStrings(NamedTuple):
-    """Target phrases as hashes, from ``phrase_hashes``.
-
-    Attributes:
-        target: ``int32`` [options], target phrase of each option.
-        hashes, powers: ``uint64`` [phrases].
-    """
-
-    target: np.ndarray
-    hashes: np.ndarray
-    powers: np.ndarray
+    spine: np.ndarray
+    counts: np.ndarray
 
 
 def new_lattice(hypotheses: int, arcs: int, words: int, derivations: int) -> Lattice:
@@ -90,59 +88,38 @@ def new_lattice(hypotheses: int, arcs: int, words: int, derivations: int) -> Lat
         derivations: maximum number of derivations.
     """
     return Lattice(
-        np.empty(hypotheses + 1, NODE),
-        # one per hypothesis and per recombined arc, one per complete hypothesis at the goal, and the successors
-        np.empty(2 * hypotheses + arcs + derivations + 2, CANDIDATE),
-        np.empty(derivations, DERIVATION),
-        np.zeros(1 << (2 * derivations).bit_length(), np.uint64),
-        np.empty(words + 3, np.int32),
-        np.zeros(4, np.int64),
+        nodes=np.empty(hypotheses + 1, NODE),
+        # one per hypothesis and per recombined arc, and one per complete hypothesis at the goal
+        candidates=np.empty(2 * hypotheses + arcs + 2, CANDIDATE),
+        derivations=np.empty(derivations, DERIVATION),
+        seen=np.zeros(1 << (2 * derivations).bit_length(), np.uint64),  # ``FREE``
+        stack=np.empty(words + 3, np.int32),
+        spine=np.empty(64, np.int32),
+        counts=np.zeros(3, np.int64),
     )
 
 
-@kernel(**UNCOUNTED)
-def phrase_hashes(bounds, words, hashes, powers):
-    """Compute the polynomial hash of every target phrase, modulo 2^64.
-
-    The hash of a string extended by a phrase is hash * power + hash of the phrase.
-
-    Args:
-        bounds: ``int64`` [phrases + 1]; the words of phrase p are words[bounds[p]:bounds[p + 1]].
-        words: ``int32`` [words], target vocabulary ids.
-        hashes: ``uint64`` [phrases], filled.
-        powers: ``uint64`` [phrases], filled with the factor that moves a hash to the left of the phrase.
-    """
-    for phrase in range(hashes.shape[0]):
-        value, power = np.uint64(0), np.uint64(1)
-        for k in range(bounds[phrase], bounds[phrase + 1]):
-            # + 1 because scramble(0) is 0: word 0 must also change the hash
-            value = value * GOLDEN_RATIO + scramble(np.uint64(words[k] + 1))
-            power *= GOLDEN_RATIO
-        hashes[phrase] = value
-        powers[phrase] = power
-
-
 @kernel(**INNER, **UNCOUNTED)
-def _merge(pool, a, b, path):
+def _merge(pool, spine, a, b):
     """Merge two leftist heaps, maximum first, and return the root.
 
     Args:
         pool: ``CANDIDATE``, the nodes of the heaps.
+        spine: ``int32`` [64], scratch space: the right spines of both heaps are of logarithmic length.
         a, b: the roots; -1 for an empty heap.
-        path: ``int32`` [64], scratch space: the right spines of both heaps are of logarithmic length.
     """
     depth = 0
     while a != _NONE and b != _NONE:  # noqa: PLR1714
         if pool[b].score > pool[a].score:
             a, b = b, a
-        path[depth] = a
+        spine[depth] = a
         depth += 1
         a = pool[a].right
     root = b if a == _NONE else a
     # on the way back make the right subtree the one with the smaller distance to a missing child
     while depth > 0:
         depth -= 1
-        above = path[depth]
+        above = spine[depth]
         pool[above].right = root
         left = pool[above].left
         left_distance = 0 if left == _NONE else pool[left].distance
@@ -155,159 +132,205 @@ def _merge(pool, a, b, path):
     return root
 
 
-@kernel(**INNER, **UNCOUNTED)
-def _candidate(lattice, node, score, step, origin, option, start, end, derivation, path):
-    """Add a candidate to the heap of a node.
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def _push(lattice, node, number, score, derivation):
+    """Add a candidate, given by its number, to the heap of a node.
 
     Args:
-        score: score of the derivation extended by the arc.
-        step: score of the arc alone.
-        origin: node that the arc comes from.
-        option, start, end: option and source span of the arc; -1 for an arc into the goal.
-        derivation: derivation of ``origin``, -1 for its first.
-        path: ``int32`` [64], scratch space.
+        score: score of ``derivation`` extended by the arc of the candidate.
+        derivation: derivation of the origin, -1 for its first.
     """
-    number = np.int32(lattice.used[0])
-    lattice.used[0] = number + 1
     entry = lattice.candidates[number]
     entry.score = score
-    entry.step = step
-    entry.node = origin
-    entry.option = option
-    entry.start = start
-    entry.end = end
     entry.derivation = derivation
     entry.left = _NONE
     entry.right = _NONE
     entry.distance = 1
-    lattice.nodes[node].heap = _merge(lattice.candidates, lattice.nodes[node].heap, number, path)
+    lattice.nodes[node].heap = _merge(lattice.candidates, lattice.spine, lattice.nodes[node].heap, number)
 
 
 @kernel(**INNER, **UNCOUNTED)
-def _open(lattice, hypotheses, arcs, node, path):
+def _push_arc(lattice, node, origin, origin_score, score, option, start, end):
+    """Add an arc with the first derivation of its origin, whose score the search has computed, to the candidates.
+
+    Args:
+        origin_score, score: of the first derivation of ``origin``, and of this derivation extended by the arc.
+        option, start, end: option and source span of the arc; -1 for an arc into the goal.
+    """
+    number = np.int32(lattice.counts[CANDIDATES])
+    lattice.counts[CANDIDATES] = number + 1
+    entry = lattice.candidates[number]
+    entry.step = score - origin_score
+    entry.origin = origin
+    entry.option = option
+    entry.start = start
+    entry.end = end
+    _push(lattice, node, number, score, _NONE)
+
+
+@kernel(**INNER, **UNCOUNTED)
+def _open(lattice, hypotheses, arcs, node):
     """Add all arcs into a hypothesis to its candidates: the arc of the hypothesis, and the recombined arcs."""
-    hypothesis = hypotheses[node]
-    back = hypotheses[hypothesis.back]
-    _candidate(
-        lattice,
-        node,
-        hypothesis.score,
-        hypothesis.score - back.score,
-        hypothesis.back,
-        hypothesis.option,
-        hypothesis.start,
-        hypothesis.end,
-        _NONE,
-        path,
-    )
-    number = hypothesis.arc
+    best = hypotheses[node]
+    score = hypotheses[best.back].score
+    _push_arc(lattice, node, best.back, score, best.score, best.option, best.start, best.end)
+    number = best.arc
     while number != _NONE:
         arc = arcs[number]
-        step = arc.score - hypotheses[arc.back].score
-        _candidate(lattice, node, arc.score, step, arc.back, arc.option, arc.start, arc.end, _NONE, path)
+        score = hypotheses[arc.back].score
+        _push_arc(lattice, node, arc.back, score, arc.score, arc.option, arc.start, arc.end)
         number = arc.next
     lattice.nodes[node].opened = 1
 
 
-@kernel(**UNCOUNTED)
-def string_key(node, value):
-    """Return the hash of a (node, string) pair, given the hash of the string; never 0.
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def _after(lattice, node, derivation):
+    """Return the derivation of a node that follows ``derivation`` (-1: its first).
 
-    Both parts are scrambled, since small numbers combined by xor alone would cancel each other out.
+    Returns:
+        The number of the derivation; -1 if the node has no more, ``_LATER`` if it is not extracted yet.
     """
-    return scramble(value ^ scramble(~np.uint64(node))) | np.uint64(1)  # 0 marks free slots
+    state = lattice.nodes[node]
+    following = state.first if derivation == _NONE else lattice.derivations[derivation].next
+    if following == _NONE and (state.opened == 0 or state.heap != _NONE or state.extracted != _NONE):
+        return np.int32(_LATER)
+    return following
 
 
-@kernel(**INNER, **UNCOUNTED)
-def _enter(lattice, node, value):
-    """Add a (node, string) pair to the set of seen strings; return its slot, or -1 if it is already present."""
-    key = string_key(node, value)
-    slot = find_slot(lattice.seen, key, np.uint64(0))
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def _derive(lattice, node, candidate, strings):
+    """Add the derivation of a candidate to those of a node, unless it is a duplicate; return whether it was added."""
+    number = lattice.counts[DERIVATIONS]
+    new = lattice.derivations[number]
+    new.score = candidate.score
+    new.hash = text_hash(strings, lattice.derivations[candidate.derivation].hash, candidate.option)
+    new.back = candidate.derivation
+    new.option = candidate.option
+    new.start = candidate.start
+    new.end = candidate.end
+    new.next = _NONE
+    key = duplicate_key(node, new)
+    slot = find_slot(lattice.seen, key, FREE)
     if lattice.seen[slot] == key:
-        return np.int64(_NONE)
+        return False
     lattice.seen[slot] = key
-    return slot
+    new.slot = slot
+    lattice.counts[DERIVATIONS] = number + 1
+    state = lattice.nodes[node]
+    if state.last == _NONE:
+        state.first = number
+    else:
+        lattice.derivations[state.last].next = number
+    state.last = number
+    return True
 
 
-@kernel(**INNER, **UNCOUNTED)
-def _one_more(lattice, hypotheses, arcs, strings, goal, path):  # noqa: PLR0912, PLR0915
-    """Extract the next derivation of ``goal``, unless there are no more or the space is not sufficient.
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def _try_best(lattice, hypotheses, arcs, strings, node):
+    """Try to extract a derivation of a node from its best candidate.
 
-    A node that needs the next derivation of another node is deferred: the other node is pushed on the stack, and the
-    node is resumed when the other one has a new derivation or is done. Arguments as of ``extract``; ``goal`` is the
-    goal node, and ``path`` ``int32`` [64] scratch space.
+    Returns:
+        -1 if the node has a new derivation, or no more; the node itself if its next candidate is to be tried; another
+        node if the next derivation of that node is needed first.
+    """
+    state = lattice.nodes[node]
+    if state.opened == 0:
+        _open(lattice, hypotheses, arcs, node)
+    if state.extracted != _NONE:
+        last = lattice.candidates[state.extracted]
+        following = _after(lattice, last.origin, last.derivation)
+        if following == _LATER:
+            return last.origin
+        if following != _NONE:
+            lattice.counts[SUCCESSORS] += 1
+            _push(lattice, node, state.extracted, last.step + lattice.derivations[following].score, following)
+        state.extracted = _NONE
+    top = state.heap
+    if top == _NONE:
+        return np.int32(_NONE)
+    best = lattice.candidates[top]
+    if best.derivation == _NONE:
+        first = _after(lattice, best.origin, _NONE)
+        if first == _LATER:
+            return best.origin
+        best.derivation = first
+    state.heap = _merge(lattice.candidates, lattice.spine, best.left, best.right)
+    if best.derivation == _NONE:  # all derivations of the origin are duplicates
+        return node
+    state.extracted = top
+    return np.int32(_NONE) if _derive(lattice, node, best, strings) else node
+
+
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def _extract_next(lattice, hypotheses, arcs, strings, goal):
+    """Extract the next derivation of the goal, if there is one; return False if the space is not sufficient.
+
+    A node that needs the next derivation of another node waits on the stack until the other one has it.
     """
     depth = 1
     lattice.stack[0] = goal
     while depth > 0:
-        if max(lattice.used[1], lattice.used[2]) >= lattice.derivations.shape[0]:
-            lattice.used[3] = 1
-            return
-        at = lattice.stack[depth - 1]
-        node = lattice.nodes[at]
-        if node.opened == 0:
-            _open(lattice, hypotheses, arcs, at, path)
-        # the candidate popped last is followed by the same arc with the next derivation of its origin
-        if node.pending != _NONE:
-            last = lattice.candidates[node.pending]
-            following = lattice.derivations[last.derivation].next
-            if following == _NONE and lattice.nodes[last.node].done == 0:
-                lattice.stack[depth] = last.node
-                depth += 1
-                continue
-            if following != _NONE:
-                score = last.step + lattice.derivations[following].score
-                _candidate(lattice, at, score, last.step, last.node, last.option, last.start, last.end, following, path)
-                lattice.used[2] += 1
-            node.pending = _NONE
-        top = node.heap
-        if top == _NONE:
-            node.done = 1
+        if max(lattice.counts[DERIVATIONS], lattice.counts[SUCCESSORS]) >= lattice.derivations.shape[0]:
+            return False
+        node = lattice.stack[depth - 1]
+        needed = _try_best(lattice, hypotheses, arcs, strings, node)
+        if needed == _NONE:
             depth -= 1
-            continue
-        best = lattice.candidates[top]
-        # the score of an arc with the first derivation of its origin is known before that derivation is extracted
-        if best.derivation == _NONE:
-            first = lattice.nodes[best.node].first
-            if first == _NONE and lattice.nodes[best.node].done == 0:
-                lattice.stack[depth] = best.node
-                depth += 1
-                continue
-            if first == _NONE:  # no derivation: a hash collision with a string seen before
-                node.heap = _merge(lattice.candidates, best.left, best.right, path)
-                continue
-            best.derivation = first
-        node.heap = _merge(lattice.candidates, best.left, best.right, path)
-        node.pending = top
-        value = lattice.derivations[best.derivation].hash
-        if best.option >= 0:
-            phrase = strings.target[best.option]
-            value = value * strings.powers[phrase] + strings.hashes[phrase]
-        slot = _enter(lattice, at, value)
-        if slot == _NONE:  # not a new string: try the next candidate of the same node
-            continue
-        number = lattice.used[1]
-        lattice.used[1] = number + 1
-        new = lattice.derivations[number]
-        new.score = best.score
-        new.hash = value
-        new.back = best.derivation
-        new.option = best.option
-        new.start = best.start
-        new.end = best.end
-        new.next = _NONE
-        new.slot = slot
-        if node.last == _NONE:
-            node.first = number
-        else:
-            lattice.derivations[node.last].next = number
-        node.last = number
-        depth -= 1
+        elif needed != node:
+            lattice.stack[depth] = needed
+            depth += 1
+    return True
+
+
+@kernel(**INNER, **UNCOUNTED)
+def _reset(lattice, hypotheses, first_final, goal):
+    """Clear the state of the previous extraction, and add the complete hypotheses to the candidates of the goal."""
+    # only the slots of the previous extraction: the set is large, and usually few of its slots are occupied
+    for number in range(1, lattice.counts[DERIVATIONS]):
+        lattice.seen[lattice.derivations[number].slot] = FREE
+    lattice.counts[CANDIDATES] = 0
+    lattice.counts[DERIVATIONS] = 1
+    lattice.counts[SUCCESSORS] = 0
+    for k in range(goal + 1):
+        node = lattice.nodes[k]
+        node.heap = _NONE
+        node.extracted = _NONE
+        node.first = _NONE
+        node.last = _NONE
+        node.opened = 0
+    root = lattice.derivations[0]
+    root.score, root.hash, root.back, root.option, root.next = 0.0, np.uint64(0), _NONE, _NONE, _NONE
+    start = lattice.nodes[0]
+    start.first, start.last, start.opened = 0, 0, 1
+    lattice.nodes[goal].opened = 1
+    for k in range(first_final, goal):
+        score = hypotheses[k].score
+        _push_arc(lattice, goal, k, score, score, _NONE, _NONE, _NONE)
+
+
+@kernel(**INNER, **UNCOUNTED)
+def _write(derivations, last, out, number):
+    """Write the phrases of a derivation of the goal, ``derivations[last]``, as derivation ``number`` of ``out``."""
+    first = derivations[last].back  # without the arc into the goal, which has no phrase
+    length = 0
+    at = first
+    while at > 0:
+        length += 1
+        at = derivations[at].back
+    index = out.offsets[number] + length
+    out.offsets[number + 1] = index
+    at = first
+    while at > 0:
+        index -= 1
+        out.options[index] = derivations[at].option
+        out.starts[index] = derivations[at].start
+        out.ends[index] = derivations[at].end
+        at = derivations[at].back
 
 
 @kernel()
 def extract(hypotheses, arcs, count, first_final, n, lattice, strings, out):
-    """Extract the n best distinct derivations of the complete hypotheses.
+    """Extract the n best derivations of the complete hypotheses, without duplicates.
 
     Args:
         hypotheses: ``HYPOTHESIS``.
@@ -317,62 +340,20 @@ def extract(hypotheses, arcs, count, first_final, n, lattice, strings, out):
         n: maximum number of derivations.
         lattice: ``Lattice``; its state after a previous extraction is cleared.
         strings: ``TargetStrings``.
-        out: ``Derivations``, filled, the best first.
+        out: ``Derivations``, filled, the best first; with room for the phrases of n derivations.
 
     Returns:
-        The number of derivations. ``lattice.used[3]`` is 1 if the space was exhausted before all were found.
+        The number of derivations, and whether the space was exhausted before all were found.
     """
-    path = np.empty(64, np.int32)
-    # clear the slots of the previous extraction only: the set is large, and usually few of its slots are occupied
-    for number in range(1, lattice.used[1]):
-        lattice.seen[lattice.derivations[number].slot] = np.uint64(0)
-    lattice.used[0] = 0
-    lattice.used[1] = 1
-    lattice.used[2] = 0
-    lattice.used[3] = 0
-    for k in range(count + 1):
-        node = lattice.nodes[k]
-        node.heap = _NONE
-        node.first = _NONE
-        node.last = _NONE
-        node.pending = _NONE
-        node.opened = 0
-        node.done = 0
-    root = lattice.derivations[0]
-    root.score, root.hash, root.back, root.option, root.next = 0.0, np.uint64(0), _NONE, _NONE, _NONE
-    start = lattice.nodes[0]
-    start.first, start.last, start.opened, start.done = 0, 0, 1, 1
     goal = np.int32(count)
-    lattice.nodes[goal].opened = 1
-    for k in range(first_final, count):
-        _candidate(lattice, goal, hypotheses[k].score, 0.0, k, _NONE, _NONE, _NONE, _NONE, path)
-    derivations = 0
+    _reset(lattice, hypotheses, first_final, goal)
     out.offsets[0] = 0
-    while derivations < n:
-        before = lattice.nodes[goal].last
-        _one_more(lattice, hypotheses, arcs, strings, goal, path)
-        number = lattice.nodes[goal].last
-        if number == before:
-            break
-        # first count the phrases, then fill them in from the last to the first
-        length = 0
-        at = number
-        while at > 0:
-            if lattice.derivations[at].option >= 0:
-                length += 1
-            at = lattice.derivations[at].back
-        if out.offsets[derivations] + length > out.options.shape[0]:
-            break
-        index = out.offsets[derivations] + length
-        derivations += 1
-        out.offsets[derivations] = index
-        at = number
-        while at > 0:
-            step = lattice.derivations[at]
-            if step.option >= 0:
-                index -= 1
-                out.options[index] = step.option
-                out.starts[index] = step.start
-                out.ends[index] = step.end
-            at = step.back
-    return derivations
+    last = np.int32(_NONE)
+    for number in range(n):
+        if not _extract_next(lattice, hypotheses, arcs, strings, goal):
+            return number, True
+        if lattice.nodes[goal].last == last:
+            return number, False
+        last = lattice.nodes[goal].last
+        _write(lattice.derivations, last, out, number)
+    return n, False

@@ -10,7 +10,7 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import mix
-from rnnsmt.lm.automaton import back_off, lm_slot, probe, query, word_hash
+from rnnsmt.lm.automaton import begin_look_up, end_look_up, query
 from rnnsmt.search.kernels.hash_tables import FREE, number_row
 from rnnsmt.search.kernels.records import JOINT_STATES, QUERIES
 
@@ -25,7 +25,7 @@ def add_request(ranked, work, state, target, requests, stamp):
     same = known.key == key
     if same and known.stamp == stamp:
         return np.int64(known.request), requests
-    request = work.requests[requests]
+    request = work.lm_requests[requests]
     position = ranked.target_bounds[target]
     request.cached = slot
     request.end = ranked.target_bounds[target + 1]
@@ -48,7 +48,7 @@ def add_request(ranked, work, state, target, requests, stamp):
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _remember(work, number):
     """Store the result of a request in the cache, unless another request has taken its slot in the meantime."""
-    request = work.requests[number]
+    request = work.lm_requests[number]
     known = work.cache[request.cached]
     if known.request == number:
         known.prob = request.total
@@ -56,76 +56,53 @@ def _remember(work, number):
 
 
 @kernel(**UNCOUNTED)
-def answer_requests(lm, ranked, work, requests):  # noqa: PLR0912, PLR0915
+def answer_requests(lm, ranked, work, requests):
     """Score all requests to a single LM together, word by word, and update the cache.
 
-    Each round first touches the memory of all look-ups, then reads the results. Thus the cache misses of different
-    requests overlap, which matters because the LM is much larger than the processor's caches.
+    Each round begins one look-up of every request, then ends them all. Thus the cache misses of different requests
+    overlap, which matters because the LM is much larger than the processor's caches.
 
     Args:
         lm: ``LmArrays``.
-        work: ``Work``; ``active`` holds the indices of the requests that still have words to score.
+        work: ``Work``; ``waiting`` holds the indices of the requests that still have words to score.
         requests: number of requests.
     """
-    active = work.active
-    waiting = 0
+    waiting, count = work.waiting, 0
     for number in range(requests):
-        request = work.requests[number]
+        request = work.lm_requests[number]
         if request.position < request.end:
-            active[waiting] = number
-            waiting += 1
+            waiting[count] = number
+            count += 1
     words, alone_state, alone_rest = ranked.target_words[0], ranked.alone_state[0], ranked.alone_rest[0]
-    while waiting > 0:
-        work.counts[QUERIES] += waiting
-        # independent loads: the first probe of every request, in the longest context that its word may follow
-        for k in range(waiting):
-            request = work.requests[active[k]]
-            word = words[request.position]
-            request.total, request.state = back_off(lm, request.total, request.state, word_hash(word))
-            if request.state != 0:
-                key, slot = lm_slot(request.state, word, lm.rows.shape[0])
-                request.slot = slot
-                request.hit = np.int32(lm.rows[slot].key == key)
-        # as ``query`` of the LM, but one step per round; incomplete requests are moved to the front of ``active``
+    while count > 0:
+        work.counts[QUERIES] += count
+        for k in range(count):
+            request = work.lm_requests[waiting[k]]
+            request.total, request.state, request.slot, request.hit = begin_look_up(
+                lm, request.total, request.state, words[request.position]
+            )
+        # incomplete requests are moved to the front of ``waiting``
         left = 0
-        for k in range(waiting):
-            number = active[k]
-            request = work.requests[number]
-            word = words[request.position]
-            if request.state == 0:
-                unigram = lm.unigrams[word]
-                request.total += unigram.prob
-                state = unigram.next
-            else:
-                slot = np.int64(request.slot)
-                if request.hit == 0:
-                    key, _ = lm_slot(request.state, word, lm.rows.shape[0])
-                    slot = probe(lm.rows, key, slot)
-                row = lm.rows[slot]
-                if row.key == -1:  # back off; the same word is looked up in the shorter context in the next round
-                    context = lm.states[request.state]
-                    request.total += context.backoff
-                    request.state = context.link
-                    active[left] = number
-                    left += 1
-                    continue
-                request.total += row.prob
-                state = row.next
+        for k in range(count):
+            number = waiting[k]
+            request = work.lm_requests[number]
             position = request.position
-            if state == alone_state[position]:
-                # same state as in the empty context: the remaining words do not depend on the preceding phrases
-                request.total += alone_rest[position]
-                request.state = alone_state[request.end - 1]
-                _remember(work, number)
-                continue
-            request.state = state
-            request.position = position + 1
-            if position + 1 < request.end:
-                active[left] = number
+            request.total, request.state, found = end_look_up(
+                lm, request.total, request.state, words[position], np.int64(request.slot), request.hit != 0
+            )
+            if found:
+                request.position = position + 1
+                if request.state == alone_state[position]:
+                    # same state as in the empty context: the remaining words do not depend on the preceding phrases
+                    request.total += alone_rest[position]
+                    request.state = alone_state[request.end - 1]
+                    request.position = request.end
+            if request.position < request.end:
+                waiting[left] = number
                 left += 1
             else:
                 _remember(work, number)
-        waiting = left
+        count = left
 
 
 @kernel(**UNCOUNTED)
@@ -143,9 +120,9 @@ def first_joint_state(lms, work):
 
 @kernel(**UNCOUNTED)
 def answer_joint_requests(lms, ranked, work, constants, requests):
-    """Score the first ``requests`` entries of ``Work.requests`` with all LMs, and update the cache."""
+    """Score the first ``requests`` entries of ``Work.lm_requests`` with all LMs, and update the cache."""
     for number in range(requests):
-        request = work.requests[number]
+        request = work.lm_requests[number]
         if request.position == request.end:  # scored from the cache
             continue
         total = 0.0

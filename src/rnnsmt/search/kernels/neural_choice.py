@@ -7,22 +7,22 @@ networks score, and lists them as requests to the stores (``neural_store``).
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
-from rnnsmt.search.kernels.cells import target_group
+from rnnsmt.search.kernels.cells import find_group
 from rnnsmt.search.kernels.hash_tables import find_item, pair
 from rnnsmt.search.kernels.neural_store import settle
-from rnnsmt.search.kernels.records import STAMP
+from rnnsmt.search.kernels.records import next_stamp
 from rnnsmt.search.kernels.selection import last_place
 from rnnsmt.search.kernels.stack import add_cells, propose, recombination_key
 
 _NONE = -1
 
 _OTHER, _LEADER, _KEPT = range(3)
-"""Ranks of cells in ``Work.active``. A leader is the best of the cells that the n-gram search would recombine."""
+"""Ranks of cells in ``NeuralWork.ranks``. A leader is the best of the cells that the n-gram search would recombine."""
 
 
 @kernel(**INNER, **UNCOUNTED)
 def _estimate(cells, work, constants):
-    """Compute ``Work.estimates``: total of each cell plus neural weight times n-gram LM score of the new words.
+    """Compute ``NeuralWork.estimates``: total of each cell plus neural weight times n-gram LM score of the new words.
 
     The missing scores of all neural features, which score the same words, are estimated by the n-gram score. A separate
     estimate for one of them, such as a lexical one, would be added here and in ``translation_options.rank``. Return the
@@ -31,47 +31,45 @@ def _estimate(cells, work, constants):
     best = -np.inf
     for number in range(cells):
         cell = work.cells[number]
-        value = cell.total + constants.neural_weight * work.requests[cell.request].total
-        work.estimates[number] = value
+        value = cell.total + constants.neural_weight * work.lm_requests[cell.lm_request].total
+        work.neural.estimates[number] = value
         best = max(best, value)
     return best
 
 
 @kernel(**INNER, **UNCOUNTED)
-def _mark_leaders(cells, threshold, ranked, work, constants):
+def _mark_leaders(cells, threshold, ranked, work, constants, stamp):
     """Mark the best cell of each set that the n-gram search would recombine; return the number of groups of hypotheses.
 
     cells: number of cells; those with an estimate below ``threshold`` are ignored.
     """
-    # ``add_hypothesis`` uses the same table for this stack with the positive stamp
-    stamp = -np.int32(work.counts[STAMP])
     groups = np.int64(0)
     for number in range(cells):
-        work.active[number] = _OTHER
-        value = work.estimates[number]
+        work.neural.ranks[number] = _OTHER
+        value = work.neural.estimates[number]
         if value < threshold:
             continue
         cell = work.cells[number]
-        group = np.int64(work.edges[cell.edge].target)  # usually determined: saves a call of 100 ns
+        group = np.int64(work.edges[cell.edge].new_group)  # usually determined: saves a call of 100 ns
         if group == _NONE:
-            group, groups = target_group(work, constants, cell.edge, groups)
-        state = work.requests[cell.request].state
+            group, groups = find_group(work, constants, cell.edge, groups)
+        state = work.lm_requests[cell.lm_request].state
         forward = ranked.forward_class[cell.option]
         high, low = recombination_key(group, forward, state, 0)
         first = find_item(work.recombination_table, stamp, high, low, number)
         if first == number:
-            work.leaders[number] = number
-        elif value > work.estimates[work.leaders[first]]:  # among equal cells the first is the leader
-            work.active[work.leaders[first]] = _OTHER
-            work.leaders[first] = number
+            work.neural.leaders[number] = number
+        elif value > work.neural.estimates[work.neural.leaders[first]]:  # among equal cells the first is the leader
+            work.neural.ranks[work.neural.leaders[first]] = _OTHER
+            work.neural.leaders[first] = number
         else:
             continue
-        work.active[number] = _LEADER
+        work.neural.ranks[number] = _LEADER
     return groups
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
-def _request(cell, requests, ranked, work, constants):
+def _request(cell, requests, ranked, work, constants, stamp):
     """Find or add the request for a cell, distinct by context and target phrase; return its index and their number.
 
     If a neural feature depends on the source, requests are distinct by option and source position, too: they select the
@@ -81,15 +79,15 @@ def _request(cell, requests, ranked, work, constants):
     option = cell.option
     target = ranked.target[option]
     start = work.edges[cell.edge].start
-    stamp = np.int32(work.counts[STAMP])
     low = pair(option, start) if constants.by_source else np.uint64(0)
-    number = find_item(work.phrase_table, stamp, pair(context, target), low, requests)
+    number = find_item(work.neural.request_table, stamp, pair(context, target), low, requests)
     if number != requests:
         return number, requests
-    work.phrases[requests].context = context
-    work.phrases[requests].target = target
-    work.phrases[requests].option = option
-    work.phrases[requests].start = start
+    request = work.neural.requests[requests]
+    request.context = context
+    request.target = target
+    request.option = option
+    request.start = start
     return requests, requests + 1
 
 
@@ -106,18 +104,18 @@ def _keep_best(cells, rank, room, threshold, work):
         return room
     count = 0
     for number in range(cells):
-        if rank <= work.active[number] < _KEPT and work.estimates[number] >= threshold:
-            work.values[count] = work.estimates[number]
+        if rank <= work.neural.ranks[number] < _KEPT and work.neural.estimates[number] >= threshold:
+            work.values[count] = work.neural.estimates[number]
             count += 1
     lowest, equal = threshold, room  # lowest estimate to keep, and how many cells may have exactly this one
     if count > room:
         lowest, equal = last_place(work.values, count, room)
     n_kept = np.int64(0)
     for number in range(cells):
-        value = work.estimates[number]
-        if rank <= work.active[number] < _KEPT and (value > lowest or (value == lowest and equal > 0)):
+        value = work.neural.estimates[number]
+        if rank <= work.neural.ranks[number] < _KEPT and (value > lowest or (value == lowest and equal > 0)):
             equal -= value == lowest
-            work.active[number] = _KEPT
+            work.neural.ranks[number] = _KEPT
             n_kept += 1
     return n_kept
 
@@ -138,29 +136,31 @@ def choose_for_neural(cells, ends, ranked, work, constants):
         (number of cells, number of requests, number of groups of hypotheses).
     """
     threshold = _estimate(cells, work, constants) + constants.beam
+    stamp = next_stamp(work)
     groups, room = np.int64(0), np.int64(constants.cslm_cells)
     if cells > room:
-        groups = _mark_leaders(cells, threshold, ranked, work, constants)
+        groups = _mark_leaders(cells, threshold, ranked, work, constants, stamp)
         room -= _keep_best(cells, _LEADER, (room + 1) // 2, threshold, work)
     else:
-        work.active[:cells] = _OTHER
+        work.neural.ranks[:cells] = _OTHER
     _keep_best(cells, _OTHER, room, threshold, work)
     n_kept = np.int64(0)
     requests = np.int64(0)
     # Move the kept cells to the front, in order: n_kept <= number. Requests and the new entries of the stores are
     # numbered in the same order, so that the batches of the networks do not depend on hash tables.
     for number in range(cells):
-        if work.active[number] == _KEPT:
+        if work.neural.ranks[number] == _KEPT:
             work.cells[n_kept] = work.cells[number]
-            work.cell_phrase[n_kept], requests = _request(work.cells[n_kept], requests, ranked, work, constants)
+            kept = work.cells[n_kept]
+            work.neural.request_of[n_kept], requests = _request(kept, requests, ranked, work, constants, stamp)
             n_kept += 1
     # the range of the entries of a request is the same for all features
     used = 0
     for number in range(requests):
-        request = work.phrases[number]
+        request = work.neural.requests[number]
         request.first = used
         used += ranked.target_bounds[request.target + 1] - ranked.target_bounds[request.target] + ends
-    work.phrases[requests].first = used
+    work.neural.requests[requests].first = used
     return n_kept, requests, groups
 
 

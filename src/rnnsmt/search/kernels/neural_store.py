@@ -7,8 +7,8 @@ after the word. This context has no window: it is the state of a hypothesis, so 
 hypotheses with the same last target words are recombined. The first request for an n-gram adds an entry; new entries
 are contiguous at the end of the store until they are scored.
 
-With several neural features, a hypothesis has a *joint context*: the index of a row of ``Work.joint_contexts``, which
-contains its context in the store of each feature; rows are numbered in order of appearance within a sentence.
+With several neural features, a hypothesis has a *joint context*: the index of a row of ``NeuralWork.joint_contexts``,
+which contains its context in the store of each feature; rows are numbered in order of appearance within a sentence.
 """
 
 from typing import NamedTuple
@@ -83,21 +83,23 @@ def first_context(work):
     It is 0 for one neural feature, and number 0 of the joint contexts, a row of zeros, for several.
     """
     work.counts[JOINT_CONTEXTS] = 0
-    if work.joint_contexts.shape[0] > 0:
-        work.joint_context_slots[:] = FREE
-        work.joint_contexts[0] = 0
-        number_row(work.joint_contexts, work.joint_context_slots, work.counts, JOINT_CONTEXTS)
+    rows = work.neural.joint_contexts
+    if rows.shape[0] > 0:
+        work.neural.joint_context_slots[:] = FREE
+        rows[0] = 0
+        number_row(rows, work.neural.joint_context_slots, work.counts, JOINT_CONTEXTS)
     return np.int32(0)
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def context_after(work, request):
-    """Return the context of a hypothesis after a request, whose ``Work.end_contexts`` are known."""
-    if work.joint_contexts.shape[0] == 0:
-        return work.end_contexts[0, request]
-    for feature in range(work.joint_contexts.shape[1]):
-        work.joint_contexts[work.counts[JOINT_CONTEXTS], feature] = work.end_contexts[feature, request]
-    return number_row(work.joint_contexts, work.joint_context_slots, work.counts, JOINT_CONTEXTS)
+    """Return the context of a hypothesis after a request, whose ``NeuralWork.end_contexts`` are known."""
+    rows = work.neural.joint_contexts
+    if rows.shape[0] == 0:
+        return work.neural.end_contexts[0, request]
+    for feature in range(rows.shape[1]):
+        rows[work.counts[JOINT_CONTEXTS], feature] = work.neural.end_contexts[feature, request]
+    return number_row(rows, work.neural.joint_context_slots, work.counts, JOINT_CONTEXTS)
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
@@ -158,9 +160,9 @@ def gather(sentence, requests, feature, joint_contexts, entries, end_contexts, s
 
     Args:
         sentence: index of the sentence in the text.
-        requests: ``PHRASE_REQUEST`` [n + 1].
+        requests: ``NEURAL_REQUEST`` [n + 1].
         feature: number of the feature, a column of ``joint_contexts``.
-        joint_contexts: ``Work.joint_contexts``; empty if the context of a hypothesis is that in the store.
+        joint_contexts: ``NeuralWork.joint_contexts``; empty if the context of a hypothesis is that in the store.
         entries: ``int32`` [from 0 to ``first`` of request n], filled: the entries of all requests.
         end_contexts: ``int32`` [at least n], filled: the context after each request.
         store: ``Store``, with free capacity for all n-grams of the requests.
@@ -191,12 +193,12 @@ def settle(requests, work, stores, constants):
         stores: one ``Store`` per neural feature.
     """
     for number in range(requests):
-        request = work.phrases[number]
+        request = work.neural.requests[number]
         weighted = 0.0
         for feature in range(len(stores)):
             store, total = stores[feature], 0.0
-            for index in range(request.first, work.phrases[number + 1].first):
-                total += np.float64(store.entries[work.entries[feature, index]].score)
+            for index in range(request.first, work.neural.requests[number + 1].first):
+                total += np.float64(store.entries[work.neural.entries[feature, index]].score)
             weighted += constants.neural_weights[feature] * total
         request.total = weighted
         request.end_context = context_after(work, number)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.lm.automaton import LmArrays
 from rnnsmt.search.kernels.hash_tables import new_table, power_of_two
 
@@ -121,7 +122,7 @@ def record(*fields: str) -> np.dtype:
 HYPOTHESIS = record("score:f8", "state:i4", "back:i4", "option:i4", "start:i4", "end:i4", "arc:i4", "context:i4")
 """Score so far, LM state, previous hypothesis (-1: none), option and source span of its phrase, first recombined arc
 (-1: none), and ``context``, the state of the neural features: with one feature, a context number in its store; with
-several, an index into ``Work.joint_contexts``; 0 without neural features and at the beginning of a sentence."""
+several, an index into ``NeuralWork.joint_contexts``; 0 without neural features and at the beginning of a sentence."""
 
 ARC = record("score:f8", "back:i4", "option:i4", "start:i4", "end:i4", "next:i4")
 """A hypothesis that was recombined into a better one; ``next`` is the next arc into the same hypothesis, or -1."""
@@ -140,14 +141,15 @@ COVERAGE = record("mask:u8", "gap:i4", "group:i4")
 STACK = record("hypothesis:i8", "coverage:i8")
 """Index of the first hypothesis and of the first coverage of a stack."""
 
-TARGET_COVERAGE = record("mask:u8", "future:f8", "gap:i4", "group:i4")
-"""A coverage of the stack that is being filled, its future cost, and the first of its groups in ``Work.members``."""
+NEW_COVERAGE = record("mask:u8", "future:f8", "gap:i4", "group:i4")
+"""A coverage of the stack that is being filled, its future cost, and the first of its groups in ``Work.new_groups``."""
 
-TARGET_GROUP = record(
-    "coverage:i4", "end:i4", "swap:i4", "count:i4", "next:i4", "first:i4", "block_start:i4", "block_end:i4", "below:i4"
+NEW_GROUP = record(
+    "coverage:i4", "end:i4", "swap:i4", "count:i4", "next:i4", "stored:i4", "block_start:i4", "block_end:i4", "below:i4"
 )
-"""A group of the stack that is being filled, with the fields of ``GROUP``; ``coverage`` is an index into
-``Work.targets``."""
+"""A group of the stack that is being filled, with fields of ``GROUP``; ``coverage`` is an index into
+``Work.new_coverages``, ``count`` the number of its hypotheses that are not pruned, and ``stored`` its index in
+``Work.groups`` if there are any."""
 
 EDGE = record(
     "base:f8",
@@ -160,41 +162,71 @@ EDGE = record(
     "last:i4",
     "backward:i4",
     "forward:i4",
-    "target:i4",
+    "new_group:i4",
 )
 """A group of hypotheses with the options first..last - 1 of a source span (``start``, ``length``).
 
 ``base``: distortion and future cost, common to all cells of the edge; ``estimate``: that of its first cell;
-``coverage``: of the result, in ``Work.targets``; ``backward``: orientation of the options with respect to the preceding
-phrases, ``forward``: orientation that selects the forward score of the preceding phrase (different in hierarchical
-models only); ``target``: group of the result in ``Work.members``, -1 until it is determined."""
+``coverage``: of the result, in ``Work.new_coverages``; ``new_group``: group of the result in ``Work.new_groups``, -1
+until it is determined; ``backward``: orientation of the options with respect to the preceding phrases, ``forward``:
+orientation that selects the forward score of the preceding phrase (different in hierarchical models only)."""
 
-CELL = record("total:f8", "edge:i4", "hypothesis:i4", "option:i4", "request:i4")
-"""A hypothesis extended by an option; ``total`` is score plus future cost, to which LM scores are added once they are
-known; ``request`` is an index into ``Work.requests``."""
+CELL = record("total:f8", "edge:i4", "hypothesis:i4", "option:i4", "lm_request:i4")
+"""A hypothesis extended by an option; ``total`` is the sum of the future cost and the scores that are known so far:
+without LMs in ``cells``, then with the n-gram LMs (``stack.propose``) and the neural features (``stack.add_cells``);
+``lm_request`` is an index into ``Work.lm_requests``."""
 
-PHRASE_REQUEST = record("total:f8", "context:i4", "target:i4", "option:i4", "start:i4", "first:i4", "end_context:i4")
+NEURAL_REQUEST = record("total:f8", "context:i4", "target:i4", "option:i4", "start:i4", "first:i4", "end_context:i4")
 """A target phrase to be scored by all neural features in a context.
 
-Its entries (one per word, and one for ``</s>`` in the last stack) begin at ``first`` in every row of ``Work.entries``;
-``total`` is the weighted sum of their scores, ``end_context`` the context after the phrase. ``option`` and ``start``,
-the first word of the source span, are those of the cell that made the request; without ``SearchConstants.by_source``
-other cells with the same context and target share it."""
+Its entries (one per word, and one for ``</s>`` in the last stack) begin at ``first`` in every row of
+``NeuralWork.entries``; ``total`` is the weighted sum of their scores, ``end_context`` the context after the phrase.
+``option`` and ``start``, the first word of the source span, are those of the cell that made the request; without
+``SearchConstants.by_source`` other cells with the same context and target share it."""
 
-REQUEST = record("total:f4", "state:i4", "position:i4", "end:i4", "slot:i4", "hit:i4", "cached:i4")
+LM_REQUEST = record("total:f4", "state:i4", "position:i4", "end:i4", "slot:i4", "hit:i4", "cached:i4")
 """A target phrase to be scored by the n-gram LM: sum and state so far, next word (``position``) and end of the phrase
 in ``RankedOptions.target_words``; ``slot`` and ``hit`` hold the first probe of the current round; ``cached`` is the
 slot of ``Work.cache`` for the answer."""
 
-NEW = record("total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "context:i4")
+NEW_HYPOTHESIS = record("total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "context:i4")
 """A hypothesis of the stack that is being filled; ``total`` is score plus future cost, ``group`` is -1 if pruned."""
 
-CACHED = record("key:i8", "prob:f4", "state:i4", "request:i4", "stamp:i4")
+LM_SCORE = record("key:i8", "prob:f4", "state:i4", "request:i4", "stamp:i4")
 """LM score of a target phrase in a state (``key``: state << 32 | target phrase, -1 if free) and state after it.
-``request`` is the index of its request, valid only while the stack with the number ``stamp`` is being filled."""
+``request`` is the index of its request, valid only during the pass with this ``stamp``."""
 
 BINS = 512
 """Number of bins of the histogram that selects the cells to score."""
+
+
+class NeuralWork(NamedTuple):
+    """Scratch space for the neural features of a search, see ``Work``.
+
+    Attributes:
+        estimates: ``float64`` [cells], estimated totals of the cells; empty without neural features.
+        ranks: ``int8`` [cells], ranks of the cells, see ``neural_choice``; empty without neural features.
+        leaders: ``int32`` [cells], leader of the cells that are recombined with a cell; empty without neural features.
+        requests: ``NEURAL_REQUEST`` [cslm_cells + 1], distinct requests to the features.
+        request_of: ``int32`` [cslm_cells + 1], index of the request of each cell.
+        request_table: finds ``requests``.
+        entries: ``int32`` [features, n], for each feature the indices into its store of the n-grams of all requests,
+            one request after the other.
+        end_contexts: ``int32`` [features, cslm_cells + 1], context after each request in the store of each feature.
+        joint_contexts: ``int32`` [joint contexts, features], contexts of several features; empty with fewer than two.
+        joint_context_slots: ``int32`` [slots], hash table of ``joint_contexts``.
+    """
+
+    estimates: np.ndarray
+    ranks: np.ndarray
+    leaders: np.ndarray
+    requests: np.ndarray
+    request_of: np.ndarray
+    request_table: np.ndarray
+    entries: np.ndarray
+    end_contexts: np.ndarray
+    joint_contexts: np.ndarray
+    joint_context_slots: np.ndarray
 
 
 class Work(NamedTuple):
@@ -210,33 +242,22 @@ class Work(NamedTuple):
         coverages: ``COVERAGE`` [words * capacity + 1], stack by stack.
         stacks: ``STACK`` [words + 2]; stack k has the hypotheses stacks[k].hypothesis..stacks[k + 1].hypothesis - 1,
             likewise for coverages.
-        targets: ``TARGET_COVERAGE`` [edges], distinct coverages of the stack that is being filled.
-        members: ``TARGET_GROUP`` [cells], its groups.
+        new_coverages: ``NEW_COVERAGE`` [edges], distinct coverages of the stack that is being filled.
+        new_groups: ``NEW_GROUP`` [cells], its groups.
+        new_hypotheses: ``NEW_HYPOTHESIS`` [cells], its hypotheses before pruning.
         edges: ``EDGE`` [edges].
         cells: ``CELL`` [cells].
-        fresh: ``NEW`` [cells], hypotheses of the stack before pruning.
-        requests: ``REQUEST`` [cells].
-        active: ``int32`` [cells]; in ``cells`` the indices of incomplete requests, in ``neural_choice`` ranks of cells.
+        lm_requests: ``LM_REQUEST`` [cells].
+        waiting: ``int32`` [cells], indices of the incomplete ``lm_requests``.
         histogram: ``int64`` [BINS], number of cells by estimate.
-        coverage_table: finds ``targets`` by coverage.
-        recombination_table: finds hypotheses that are recombined in ``fresh``, and in ``cells`` in ``neural_choice``.
-        cache: ``CACHED`` [CACHE_SLOTS], LM scores of (state, target phrase); direct-mapped: a new entry overwrites the
-            old one of the same slot. Kept for the lifetime of the workspace; with several LMs, cleared for each
-            sentence.
+        coverage_table: finds ``new_coverages`` by coverage.
+        recombination_table: finds hypotheses that are recombined in ``new_hypotheses``, and in ``cells`` in
+            ``neural_choice``.
+        cache: ``LM_SCORE`` [CACHE_SLOTS]; direct-mapped: a new entry overwrites the old one of the same slot. Kept for
+            the lifetime of the workspace; with several LMs, cleared for each sentence.
         joint_states: ``int32`` [joint states, LMs], states of several LMs; empty with one LM.
         joint_slots: ``int32`` [slots], hash table of ``joint_states``.
-        joint_contexts: ``int32`` [joint contexts, neural features], contexts of several neural features; empty with
-            fewer than two.
-        joint_context_slots: ``int32`` [slots], hash table of ``joint_contexts``.
-        estimates: ``float64`` [cells], estimates of the cells for the neural features; empty without one.
-        cell_phrase: ``int32`` [cslm_cells + 1], index of the request of each cell in ``phrases``.
-        phrases: ``PHRASE_REQUEST`` [cslm_cells + 1], distinct requests to the neural features.
-        phrase_table: finds ``phrases``.
-        leaders: ``int32`` [cells], leader of the cells that are recombined with a cell, see ``neural_choice``.
-        entries: ``int32`` [neural features, n], for each feature the indices into its store of the n-grams of all
-            requests, one request after the other.
-        end_contexts: ``int32`` [neural features, cslm_cells + 1], context after each request in the store of each
-            feature.
+        neural: what only the neural features need.
         values: ``float64`` [cells], scratch space for the selection of the n-th best.
         span_future: ``float64`` [words + 1, 64], future cost of a span by first word and length.
         tail_future: ``float64`` [words + 1], future cost of all words from one on.
@@ -248,28 +269,20 @@ class Work(NamedTuple):
     groups: np.ndarray
     coverages: np.ndarray
     stacks: np.ndarray
-    targets: np.ndarray
-    members: np.ndarray
+    new_coverages: np.ndarray
+    new_groups: np.ndarray
+    new_hypotheses: np.ndarray
     edges: np.ndarray
     cells: np.ndarray
-    fresh: np.ndarray
-    requests: np.ndarray
-    active: np.ndarray
+    lm_requests: np.ndarray
+    waiting: np.ndarray
     histogram: np.ndarray
     coverage_table: np.ndarray
     recombination_table: np.ndarray
     cache: np.ndarray
     joint_states: np.ndarray
     joint_slots: np.ndarray
-    joint_contexts: np.ndarray
-    joint_context_slots: np.ndarray
-    estimates: np.ndarray
-    cell_phrase: np.ndarray
-    phrases: np.ndarray
-    phrase_table: np.ndarray
-    leaders: np.ndarray
-    entries: np.ndarray
-    end_contexts: np.ndarray
+    neural: NeuralWork
     values: np.ndarray
     span_future: np.ndarray
     tail_future: np.ndarray
@@ -277,9 +290,17 @@ class Work(NamedTuple):
 
 
 HYPOTHESES, ARCS, GROUPS, COVERAGES, STAMP, JOINT_STATES, JOINT_CONTEXTS, CELLS, REQUESTS, EDGES, QUERIES = range(11)
-"""Indices into ``Work.counts``: numbers of hypotheses, arcs, groups and coverages in use, stamp of the stack that is
-being filled, numbers of joint states and joint contexts in use; then statistics of the search: cells, LM requests,
-edges and LM queries."""
+"""Indices into ``Work.counts``: numbers of hypotheses, arcs, groups and coverages in use, stamp of the current pass
+over a stack (see ``next_stamp``), numbers of joint states and joint contexts in use; then statistics of the search:
+cells, LM requests, edges and LM queries."""
+
+
+@kernel(forceinline=True, **INNER, **UNCOUNTED)
+def next_stamp(work):
+    """Begin a pass over the stack that is being filled; return its stamp, under which all stamped tables are empty."""
+    stamp = np.int32(work.counts[STAMP] + 1)
+    work.counts[STAMP] = stamp
+    return stamp
 
 
 class Extension(NamedTuple):
@@ -290,7 +311,7 @@ class Extension(NamedTuple):
         edge, back, option: edge, previous hypothesis and option.
         state: LM state.
         context: as in ``HYPOTHESIS``.
-        group: index in ``Work.members``.
+        group: index in ``Work.new_groups``.
     """
 
     total: float
@@ -358,7 +379,7 @@ def new_work(
     # stack k is reached from one stack per phrase length; each of these has at most ``capacity`` groups
     edges = longest * capacity * min(starts, words) + 1
     cells = pop_limit + 1
-    cache = np.empty(CACHE_SLOTS, CACHED)
+    cache = np.empty(CACHE_SLOTS, LM_SCORE)
     cache["key"] = -1
     joint = words * cells + 1 if lms > 1 else 0  # at most one new joint state per request
     contexts = words * cslm_cells + 1 if neural > 1 else 0  # at most one new joint context per request
@@ -368,28 +389,31 @@ def new_work(
         groups=np.empty(hypotheses, GROUP),
         coverages=np.empty(hypotheses, COVERAGE),
         stacks=np.zeros(words + 2, STACK),
-        targets=np.empty(edges, TARGET_COVERAGE),
-        members=np.empty(cells, TARGET_GROUP),
+        new_coverages=np.empty(edges, NEW_COVERAGE),
+        new_groups=np.empty(cells, NEW_GROUP),
+        new_hypotheses=np.empty(cells, NEW_HYPOTHESIS),
         edges=np.empty(edges, EDGE),
         cells=np.empty(cells, CELL),
-        fresh=np.empty(cells, NEW),
-        requests=np.empty(cells, REQUEST),
-        active=np.empty(cells, np.int32),
+        lm_requests=np.empty(cells, LM_REQUEST),
+        waiting=np.empty(cells, np.int32),
         histogram=np.empty(BINS, np.int64),
         coverage_table=new_table(edges),
         recombination_table=new_table(2 * cells),  # at most a quarter full, because every cell is looked up
         cache=cache,
         joint_states=np.empty((joint, lms), np.int32),
         joint_slots=np.empty(power_of_two(2 * joint) if joint else 0, np.int32),
-        joint_contexts=np.empty((contexts, neural), np.int32),
-        joint_context_slots=np.empty(power_of_two(2 * contexts) if contexts else 0, np.int32),
-        estimates=np.empty(cells if neural else 0, np.float64),
-        leaders=np.empty(cells if neural else 0, np.int32),
-        cell_phrase=np.empty(cslm_cells + 1, np.int32),
-        phrases=np.empty(cslm_cells + 1, PHRASE_REQUEST),
-        phrase_table=new_table(cslm_cells + 1),
-        entries=np.empty((neural, cslm_cells * (longest_target + 1) + 1), np.int32),
-        end_contexts=np.empty((neural, cslm_cells + 1), np.int32),
+        neural=NeuralWork(
+            estimates=np.empty(cells if neural else 0, np.float64),
+            ranks=np.empty(cells if neural else 0, np.int8),
+            leaders=np.empty(cells if neural else 0, np.int32),
+            requests=np.empty(cslm_cells + 1, NEURAL_REQUEST),
+            request_of=np.empty(cslm_cells + 1, np.int32),
+            request_table=new_table(cslm_cells + 1),
+            entries=np.empty((neural, cslm_cells * (longest_target + 1) + 1), np.int32),
+            end_contexts=np.empty((neural, cslm_cells + 1), np.int32),
+            joint_contexts=np.empty((contexts, neural), np.int32),
+            joint_context_slots=np.empty(power_of_two(2 * contexts) if contexts else 0, np.int32),
+        ),
         values=np.empty(cells, np.float64),
         span_future=np.empty((words + 1, 64), np.float64),
         tail_future=np.empty(words + 1, np.float64),

@@ -10,12 +10,22 @@ import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.lm.automaton import query
-from rnnsmt.search.kernels.cells import choose_cells, collect_edges, target_group
+from rnnsmt.search.kernels.cells import choose_cells, collect_edges, find_group
 from rnnsmt.search.kernels.features import future_costs
 from rnnsmt.search.kernels.hash_tables import find_item, pair
 from rnnsmt.search.kernels.lm_requests import answer_joint_requests, answer_requests, first_joint_state, joint_end
 from rnnsmt.search.kernels.neural_store import first_context
-from rnnsmt.search.kernels.records import ARCS, CELLS, COVERAGES, EDGES, GROUPS, HYPOTHESES, REQUESTS, STAMP, Extension
+from rnnsmt.search.kernels.records import (
+    ARCS,
+    CELLS,
+    COVERAGES,
+    EDGES,
+    GROUPS,
+    HYPOTHESES,
+    REQUESTS,
+    Extension,
+    next_stamp,
+)
 from rnnsmt.search.kernels.selection import last_place
 
 _NONE = -1
@@ -75,7 +85,7 @@ def keep_arc(work, total, back, option, edge, following):
         following: next arc of the same hypothesis, or -1.
     """
     arc = work.counts[ARCS]
-    work.arcs[arc].score = total - work.targets[work.edges[edge].coverage].future
+    work.arcs[arc].score = total - work.new_coverages[work.edges[edge].coverage].future
     work.arcs[arc].back = back
     work.arcs[arc].option = option
     work.arcs[arc].start = work.edges[edge].start
@@ -101,7 +111,7 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     Args:
         extension: ``Extension``, the hypothesis.
         fresh: number of hypotheses in the stack so far.
-        stamp: number of the stack.
+        stamp: of ``next_stamp``.
 
     Returns:
         The number of hypotheses in the stack.
@@ -112,7 +122,7 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     high, low = recombination_key(group, forward, state, context)
     number = find_item(work.recombination_table, stamp, high, low, fresh)
     if number != fresh:
-        known = work.fresh[number]
+        known = work.new_hypotheses[number]
         if total > known.total:  # exchange the two: the worse hypothesis becomes an arc into the better one
             if constants.keep_arcs:
                 known.arc = keep_arc(work, known.total, known.back, known.option, known.edge, known.arc)
@@ -123,7 +133,7 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
         elif constants.keep_arcs:
             known.arc = keep_arc(work, total, back, option, edge, known.arc)
         return fresh
-    new = work.fresh[fresh]
+    new = work.new_hypotheses[fresh]
     new.total = total
     new.state = state
     new.context = context
@@ -147,42 +157,39 @@ def prune(work, constants, fresh, best):
     room = fresh  # number of hypotheses with exactly this total to keep; the first ones are kept
     if fresh > constants.stack_size:
         for i in range(fresh):
-            work.values[i] = work.fresh[i].total
+            work.values[i] = work.new_hypotheses[i].total
         lowest, equal = last_place(work.values, fresh, constants.stack_size)
         if lowest >= threshold:
             threshold, room = lowest, equal
     for i in range(fresh):
-        new = work.fresh[i]
+        new = work.new_hypotheses[i]
         if new.total == threshold:
             room -= 1
         if new.total < threshold or (new.total == threshold and room < 0):
             new.group = _NONE
         else:
-            work.members[new.group].count += 1
+            work.new_groups[new.group].count += 1
 
 
 @kernel(**INNER, **UNCOUNTED)
 def place_groups(work, groups):
     """Assign contiguous ranges of ``Work.hypotheses`` to the groups of the new stack, coverage by coverage.
 
-    Groups without hypotheses are omitted. In ``Work.members``, ``first`` becomes the first index of the range of a
-    group, and ``count`` its next free index.
+    Groups without hypotheses are omitted; the ranges of the others are still empty. In ``Work.new_groups``, ``stored``
+    becomes the index of a group in ``Work.groups``.
     """
     hypothesis = work.counts[HYPOTHESES]
     coverages = work.counts[COVERAGES]
     number = work.counts[GROUPS]
     for group in range(groups):
         # all groups of a coverage are placed when its first group is reached; for the others the list is empty
-        coverage = work.members[group].coverage
-        at = np.int64(work.targets[coverage].group)
-        work.targets[coverage].group = _NONE
+        coverage = work.new_groups[group].coverage
+        at = np.int64(work.new_coverages[coverage].group)
+        work.new_coverages[coverage].group = _NONE
         chain = np.int64(_NONE)
         while at != _NONE:
-            member = work.members[at]
-            size = member.count
-            member.first = hypothesis
-            member.count = hypothesis
-            if size > 0:
+            member = work.new_groups[at]
+            if member.count > 0:
                 new = work.groups[number]
                 new.end = member.end
                 new.swap = member.swap
@@ -190,15 +197,16 @@ def place_groups(work, groups):
                 new.block_end = member.block_end
                 new.below = member.below
                 new.first = hypothesis
-                new.count = size
+                new.count = 0
                 new.next = chain
+                member.stored = number
                 chain = number
                 number += 1
-                hypothesis += size
+                hypothesis += member.count
             at = np.int64(member.next)
         if chain != _NONE:
-            work.coverages[coverages].gap = work.targets[coverage].gap
-            work.coverages[coverages].mask = work.targets[coverage].mask
+            work.coverages[coverages].gap = work.new_coverages[coverage].gap
+            work.coverages[coverages].mask = work.new_coverages[coverage].mask
             work.coverages[coverages].group = chain
             coverages += 1
     work.counts[HYPOTHESES] = hypothesis
@@ -223,15 +231,15 @@ def store(k, work, constants, fresh, groups, best):
     work.stacks[k].coverage = work.counts[COVERAGES]
     place_groups(work, groups)
     for i in range(fresh):
-        new = work.fresh[i]
+        new = work.new_hypotheses[i]
         if new.group == _NONE:
             continue
         edge = work.edges[new.edge]
-        member = work.members[new.group]
-        score = new.total - work.targets[edge.coverage].future
-        index = np.int64(member.count)
-        member.count = index + 1
-        while index > member.first and work.hypotheses[index - 1].score < score:  # insertion sort within the group
+        group = work.groups[work.new_groups[new.group].stored]
+        score = new.total - work.new_coverages[edge.coverage].future
+        index = np.int64(group.first + group.count)
+        group.count += 1
+        while index > group.first and work.hypotheses[index - 1].score < score:  # insertion sort within the group
             work.hypotheses[index] = work.hypotheses[index - 1]
             index -= 1
         hypothesis = work.hypotheses[index]
@@ -241,7 +249,7 @@ def store(k, work, constants, fresh, groups, best):
         hypothesis.back = new.back
         hypothesis.option = new.option
         hypothesis.start = edge.start
-        hypothesis.end = member.end
+        hypothesis.end = group.end
         hypothesis.arc = new.arc
     work.stacks[k + 1].hypothesis = work.counts[HYPOTHESES]
     work.stacks[k + 1].coverage = work.counts[COVERAGES]
@@ -259,20 +267,19 @@ def propose(k, spans, lms, several, ranked, work, constants):
     Returns:
         The number of cells.
     """
-    stamp = np.int32(work.counts[STAMP] + 1)
-    work.counts[STAMP] = stamp
-    waiting = collect_edges(k, spans, ranked, work, constants, stamp)
-    cells, requests = choose_cells(ranked, work, constants, waiting, stamp)
+    stamp = next_stamp(work)
+    edges = collect_edges(k, spans, ranked, work, constants, stamp)
+    cells, requests = choose_cells(ranked, work, constants, edges, stamp)
     if several is None:
         answer_requests(lms.arrays[0], ranked, work, requests)
     else:
         answer_joint_requests(lms, ranked, work, constants, requests)
-    work.counts[EDGES] += waiting
+    work.counts[EDGES] += edges
     work.counts[CELLS] += cells
     work.counts[REQUESTS] += requests
     for number in range(cells):
         cell = work.cells[number]
-        request = work.requests[cell.request]
+        request = work.lm_requests[cell.lm_request]
         cell.total += constants.lm_weight * np.float64(request.total)
         if k == spans.shape[0]:  # the sentence is complete: score </s>
             if several is None:
@@ -293,13 +300,13 @@ def add_cells(k, cells, ranked, work, constants, neural, groups):
         neural: whether to add the scores of the neural features.
         groups: number of groups that ``choose_for_neural`` has created.
     """
-    stamp = np.int32(work.counts[STAMP])
+    stamp = next_stamp(work)
     # compute the best total first: cells below the beam become neither hypotheses nor arcs
     best = -np.inf
     for number in range(cells):
         cell = work.cells[number]
         if neural:
-            cell.total += work.phrases[work.cell_phrase[number]].total
+            cell.total += work.neural.requests[work.neural.request_of[number]].total
         best = max(best, cell.total)
     fresh = np.int64(0)
     context = np.int32(0)
@@ -307,10 +314,10 @@ def add_cells(k, cells, ranked, work, constants, neural, groups):
         cell = work.cells[number]
         if cell.total < best + constants.beam:
             continue
-        group, groups = target_group(work, constants, cell.edge, groups)
-        state = work.requests[cell.request].state
+        group, groups = find_group(work, constants, cell.edge, groups)
+        state = work.lm_requests[cell.lm_request].state
         if neural:
-            context = work.phrases[work.cell_phrase[number]].end_context
+            context = work.neural.requests[work.neural.request_of[number]].end_context
         extension = Extension(cell.total, cell.edge, cell.hypothesis, cell.option, state, context, group)
         fresh = add_hypothesis(ranked, work, constants, extension, fresh, stamp)
     store(k, work, constants, fresh, groups, best)

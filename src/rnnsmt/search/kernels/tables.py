@@ -3,7 +3,7 @@
 import numpy as np
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
-from rnnsmt.base.kernels.key_table import find_slot
+from rnnsmt.base.kernels.probing import find_slot
 from rnnsmt.base.kernels.strings import find, hash_bytes, intern
 from rnnsmt.base.kernels.table_lines import (
     FIELDS,
