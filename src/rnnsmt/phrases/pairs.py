@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.array_file import ArrayFile, ArrayWriter, write_arrays
-from rnnsmt.base.arrays import concatenated_ranges
+from rnnsmt.base.arrays import concatenated_ranges, expect_random_access
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.paths import StrPath
@@ -72,18 +72,31 @@ class PhrasePairs:
 
     def _agree(self) -> bool:
         """Return whether no run and no phrase is empty, and all ids are those of words; every array is read once."""
-        if not _ascend(self.first):
+        if not self._ascend(self.first):
             return False
         numbers = len(self.first) - 1, int(self.first[-1])
         for phrases, words, number in zip(self.sides, self.words, numbers, strict=True):
             ids, offsets = phrases
-            if not _ascend(offsets) or len(offsets) != number + 1 or offsets[-1] != len(ids) or ids.dtype.kind != "u":
+            if not self._ascend(offsets) or len(offsets) != number + 1 or offsets[-1] != len(ids):
+                return False
+            if ids.dtype.kind != "u":
                 return False
             for begin in range(0, len(ids), BLOCK):
                 if ids[begin : begin + BLOCK].max() >= len(words):
                     return False
                 self.release()
         self.release()
+        return True
+
+    def _ascend(self, bounds: NDArray[Any]) -> bool:
+        """Return whether offsets are int64 numbers from 0 on, each greater than the one before."""
+        if bounds.dtype != np.int64 or not len(bounds) or bounds[0] != 0:
+            return False
+        for begin in range(0, len(bounds) - 1, BLOCK):
+            block = bounds[begin : begin + BLOCK + 1]
+            if (block[1:] <= block[:-1]).any():
+                return False
+            self.release()
         return True
 
     def __len__(self) -> int:
@@ -113,6 +126,10 @@ class PhrasePairs:
     def release(self) -> None:
         """Unmap the pages that have been read, e.g. in a pass over all pairs."""
         self._arrays.release()
+
+    def expect_random_access(self) -> None:
+        """Prepare for reading pairs in no order, see ``rnnsmt.base.arrays.expect_random_access``."""
+        expect_random_access(self.first.base)
 
 
 def runs_of(first: NDArray[np.int64], index: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -144,6 +161,12 @@ class PhraseIds(NamedTuple):
         words = self.words[concatenated_ranges(begins, lengths)]
         return PhraseIds(words, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]))
 
+    @classmethod
+    def concatenated(cls, parts: Sequence["PhraseIds"]) -> "PhraseIds":
+        """Return the phrases of all parts, which are in memory."""
+        lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
+        return cls(np.concatenate([part.words for part in parts]), np.cumsum(lengths))
+
 
 def _words(text: NDArray[np.uint8]) -> list[str]:
     """Return the words of a vocabulary.
@@ -152,14 +175,6 @@ def _words(text: NDArray[np.uint8]) -> list[str]:
         ValueError: it is not UTF-8.
     """
     return text.tobytes().decode().split("\n")[:-1]
-
-
-def _ascend(bounds: NDArray[Any]) -> bool:
-    """Return whether offsets are int64 numbers from 0 on, each greater than the one before."""
-    if bounds.dtype != np.int64 or not len(bounds) or bounds[0] != 0:
-        return False
-    blocks = (bounds[begin : begin + BLOCK + 1] for begin in range(0, len(bounds) - 1, BLOCK))
-    return all(bool((block[1:] > block[:-1]).all()) for block in blocks)
 
 
 def _as_lists(words: Sequence[str], ids: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[list[str]]:
