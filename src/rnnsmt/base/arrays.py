@@ -50,11 +50,23 @@ def release_pages(mapping: object) -> None:
     The pages count as memory of this process only while they are mapped. They remain in the system's page cache.
 
     Args:
-        mapping: a mapped file that this process never changes, e.g. the ``base`` of an array that ``read_array`` mapped
-            (not of a slice); anything else is ignored.
+        mapping: a mapped file that this process never changes, e.g. the ``base`` of an array that ``read_array`` or
+            ``ArrayFile`` mapped (not of a slice); anything else is ignored.
     """
+    mapping = mapping.obj if isinstance(mapping, memoryview) else mapping
     if isinstance(mapping, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         mapping.madvise(mmap.MADV_DONTNEED)
+
+
+def expect_random_access(mapping: object) -> None:
+    """Tell the system that pages of a file will be read in no order, so that it reads none around them from the disk.
+
+    Args:
+        mapping: as for ``release_pages``.
+    """
+    mapping = mapping.obj if isinstance(mapping, memoryview) else mapping
+    if isinstance(mapping, mmap.mmap) and hasattr(mmap, "MADV_RANDOM"):
+        mapping.madvise(mmap.MADV_RANDOM)
 
 
 class GrowingArray:

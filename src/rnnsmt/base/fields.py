@@ -220,6 +220,11 @@ def described(annotation: Any) -> tuple[Any, Field]:
 
 def fields_of(owner: Any) -> dict[str, Setting]:
     """Return the fields of a dataclass by name."""
+    return dict(_fields_of(owner if isinstance(owner, type) else type(owner)))
+
+
+@functools.cache
+def _fields_of(owner: type) -> dict[str, Setting]:
     hints = get_type_hints(owner, include_extras=True)
     return {
         field.name: Setting.of(

@@ -193,7 +193,7 @@ class Operation(Checked):
     def summary(self) -> str:
         """Return the first sentence of the docstring, as a help text: no capital letter, no period."""
         sentence = (inspect.getdoc(self.function) or "").split("\n\n")[0].replace("\n", " ").rstrip(".")
-        return as_on_command_line(sentence[:1].lower() + sentence[1:], self.names)
+        return as_on_command_line(sentence[:1].lower() + sentence[1:], self.settings)
 
     @cached_property
     def settings(self) -> dict[str, Setting]:
@@ -203,7 +203,7 @@ class Operation(Checked):
 
     def help(self) -> str:
         """Return the description of the command: the docstring without its sections."""
-        return as_on_command_line(_sections(self.function)[""], self.names)
+        return as_on_command_line(_sections(self.function)[""], self.settings)
 
     def documentation(self) -> str:
         """Return the docstring for Python: with the meaning of all arguments, and with calls in place of commands."""
@@ -221,7 +221,7 @@ class Operation(Checked):
             if setting.field.group is not None:
                 setting.field.group.add_options(parser, words)
             else:
-                text = as_on_command_line(setting.field.description, self.names).replace("%", "%%")
+                text = as_on_command_line(setting.field.description, self.settings).replace("%", "%%")
                 if setting.default is True:  # --no-NAME
                     text = f"do not {text}"
                 add_option(parser, name, setting, help=text)

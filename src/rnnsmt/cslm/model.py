@@ -13,7 +13,7 @@ from rnnsmt.cslm.settings import CslmSettings, CslmSizes
 from rnnsmt.cslm.text import Text
 from rnnsmt.networks import feed_forward
 from rnnsmt.networks.batches import Index, draw_held_out
-from rnnsmt.networks.data import blocks_of, class_counts
+from rnnsmt.networks.data import blocks_of, class_counts, read_apart
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.feed_forward import FeedForwardContent, TrainedNetwork
 from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams
@@ -40,13 +40,16 @@ def cslm_task(text: Text, settings: CslmSettings, seed: int, setup: DeviceSetup)
         return np.concatenate([text.contexts(index, settings.order - 1), text.words[index][:, None]], 1)
 
     held_out = draw_held_out(len(text), settings.held_out_of(len(text)), seed)
+    held_out_words = np.concatenate(read_apart(text.words.__getitem__, held_out, text.release))
     ngrams = NGrams(
         number=len(text),
         held_out=held_out,
         rows=rows,
+        release=text.release,
         vocabularies=[text.vocabulary],
-        counts=[class_counts(blocks_of(text.words), len(text.vocabulary), text.words[held_out])],
+        counts=[class_counts(blocks_of(text.words), len(text.vocabulary), held_out_words)],
         unknown_words=text.unknown_words,
         inputs={"text": text.fingerprint},
     )
+    text.expect_random_access()
     return FeedForwardTask("cslm", FORMAT, "n-grams", ngrams, settings, seed, setup)

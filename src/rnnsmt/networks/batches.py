@@ -8,10 +8,13 @@ it.
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from rnnsmt.networks.read_ahead import ReadAhead
 
 Index = NDArray[np.int64]
 """Indices of examples: of phrase or sentence pairs, or of positions in a text."""
@@ -53,23 +56,36 @@ def _mixed(value: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
     return value ^ (value >> np.uint64(32))
 
 
+def without(held_out: Index) -> Callable[[Index], Index]:
+    """Return a function that maps k to the k-th example (0-based) that is not held out, for an array of k.
+
+    held_out: indices of the held-out examples, ascending.
+    """
+    # number of examples that are not held out before each held-out one, ascending
+    before = held_out - np.arange(len(held_out))
+    # the k-th example follows every held-out example that is preceded by at most k examples that are not held out
+    return lambda places: places + np.searchsorted(before, places, side="right")
+
+
 class ShuffledBatches:
     """An endless sequence of minibatches, as indices of examples: each once per epoch, in random order.
 
     The order is computed for about ``WINDOW`` examples (complete minibatches) at a time.
     """
 
-    def __init__(self, n: int, batch: int, seed: int, held_out: Index) -> None:
+    def __init__(
+        self, n: int, batch: int, seed: int, held_out: Index, examples: "ReadAhead[Any] | None" = None
+    ) -> None:
         """Begin with the first epoch.
 
         Args:
             n: number of examples, for instance the n-grams of a text.
             batch: number of examples of a minibatch.
             held_out: indices of the held-out examples, ascending.
+            examples: holds the examples of the current window.
         """
-        self.n, self.batch, self.seed = n - len(held_out), batch, seed
-        # number of examples that are not held out before each held-out one, ascending
-        self._before = held_out - np.arange(len(held_out))
+        self.n, self.batch, self.seed, self.examples = n - len(held_out), batch, seed, examples
+        self._kept = without(held_out)
         self.window = max(WINDOW // batch, 1) * batch
         self.epoch, self.position = 0, 0
         self._first = -1
@@ -84,16 +100,24 @@ class ShuffledBatches:
         """Return the next minibatch, indices of examples; the last one of an epoch may be smaller."""
         first = self.position - self.position % self.window
         if first != self._first:
-            positions = np.arange(first, min(first + self.window, self.n))
-            self._order, self._first = permuted(positions, self.n, [self.seed, 2, self.epoch]), first
+            self._order, self._first = self._window(self.epoch, first), first
+            if self.examples is not None:
+                self.examples.take(self._order)
+                following = first + self.window
+                self.examples.read_ahead(
+                    self._window(self.epoch, following) if following < self.n else self._window(self.epoch + 1, 0)
+                )
         begin = self.position - first
-        places = self._order[begin : begin + self.batch]
-        self.position += len(places)
+        index = self._order[begin : begin + self.batch]
+        self.position += len(index)
         if self.position == self.n:
             self.epoch, self.position, self._first = self.epoch + 1, 0, -1
-        # the k-th example (0-based) that is not held out follows every held-out example that is preceded by at most k
-        # examples that are not held out
-        return places + np.searchsorted(self._before, places, side="right")
+        return index
+
+    def _window(self, epoch: int, first: int) -> Index:
+        """Return the examples of a window in random order, given its first position."""
+        positions = np.arange(first, min(first + self.window, self.n))
+        return self._kept(permuted(positions, self.n, [self.seed, 2, epoch]))
 
     def state(self) -> dict[str, Any]:
         """Return the position in the sequence, for a checkpoint."""
@@ -115,16 +139,24 @@ class SortedBatches:
     minibatches, the shortest examples first. At the end of an epoch there may be fewer examples.
     """
 
-    def __init__(self, n: int, batch: int, seed: int, held_out: Index, lengths: Callable[[Index], Index]) -> None:
+    def __init__(
+        self,
+        n: int,
+        batch: int,
+        seed: int,
+        held_out: Index,
+        lengths: Callable[[Index], Index],
+        examples: "ReadAhead[Any] | None" = None,
+    ) -> None:
         """Begin with the first epoch.
 
         Args:
-            n, held_out: as in ``ShuffledBatches``.
+            n, held_out, examples: as in ``ShuffledBatches``.
             batch: number of examples of a minibatch; the last one of an epoch may be smaller.
-            lengths: returns the lengths of examples.
+            lengths: returns the lengths of examples, which are in the current window.
         """
         self.batch, self.lengths = batch, lengths
-        self._drawn = ShuffledBatches(n, SORTED_TOGETHER * batch, seed, held_out)
+        self._drawn = ShuffledBatches(n, SORTED_TOGETHER * batch, seed, held_out, examples)
         self._begin, self.taken = self._drawn.state(), 0
         self._ready: deque[Index] = deque()
 
@@ -191,14 +223,18 @@ class WindowBatches(ABC):
 
     def next_window(self) -> None:
         """Go to the next window, which may be in the next epoch."""
-        self.window, self.taken = self.window + 1, 0
-        if self.window == self.windows:
-            self.epoch, self.window = self.epoch + 1, 0
+        self.epoch, self.window = divmod(self.epoch * self.windows + self.window + 1, self.windows)
+        self.taken = 0
+
+    def order(self, after: int = 0) -> Index:
+        """Return the numbers of the examples, in random order, of the window that is ``after`` this one."""
+        epoch, window = divmod(self.epoch * self.windows + self.window + after, self.windows)
+        positions = np.arange(window * WINDOW, min((window + 1) * WINDOW, self.size))
+        return permuted(positions, self.size, [self.seed, 2, epoch])
 
     def _fill(self) -> None:
         """Form and shuffle the minibatches of the current window, except the first ``taken`` ones."""
-        positions = np.arange(self.window * WINDOW, min((self.window + 1) * WINDOW, self.size))
-        ready = self.form(permuted(positions, self.size, [self.seed, 2, self.epoch]))
+        ready = self.form(self.order())
         order = np.random.default_rng([self.seed, 3, self.epoch, self.window]).permutation(len(ready))
         self._ready = deque(ready[i] for i in order[self.taken :])
 

@@ -19,23 +19,33 @@ The arrays are written in pieces and memory-mapped for reading.
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, FailFast
 
-from rnnsmt.base.arrays import GrowingArray, concatenated_ranges, growing_array, read_array, release_pages
+from rnnsmt.base.arrays import (
+    GrowingArray,
+    concatenated_ranges,
+    expect_random_access,
+    growing_array,
+    read_array,
+    release_pages,
+)
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.options import MAX_INT
+from rnnsmt.base.parallel import in_threads
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import Meter
 from rnnsmt.base.reading import check_utf8, read_json, read_line_blocks, read_lines
 from rnnsmt.base.writing import write_json, write_lines
+
+Part = TypeVar("Part")
 
 NULL, UNK = 0, 1
 FIRST, SECOND, LAST = "<null>", "<unk>", "</s>"
@@ -177,6 +187,34 @@ BLOCK = 1 << 22
 """Number of array elements that are read at a time."""
 
 
+APART = 512
+"""Number of examples of mapped files that a thread reads before it unmaps the pages that all threads have read. The
+system may map 64 KB around every page: about 32 MB of every array at a time."""
+
+READERS = 8
+"""Number of threads that read examples, which mostly wait for the disk if the files are larger than the memory."""
+
+
+def read_apart(
+    read: Callable[[NDArray[np.int64]], Part], index: NDArray[np.int64], release: Callable[[], None]
+) -> list[Part]:
+    """Read examples of mapped files in parts, so that few pages are mapped at any time; return the parts in order.
+
+    Args:
+        read: reads a part of ``index``; it is called in several threads, and at least once.
+        index: [K], the indices, ascending.
+        release: unmaps the pages that have been read.
+    """
+
+    def read_part(some: NDArray[np.int64]) -> Part:
+        part = read(some)
+        release()
+        return part
+
+    parts = [index[begin : begin + APART] for begin in range(0, max(len(index), 1), APART)]
+    return list(in_threads(read_part, parts, min(READERS, len(parts))))
+
+
 class Sequences(NamedTuple):
     """Sequences of ids; both arrays may be memory-mapped.
 
@@ -208,6 +246,12 @@ class Sequences(NamedTuple):
         """Yield the ids of all sequences in blocks."""
         return blocks_of(self.words)
 
+    def at(self, index: NDArray[np.int64]) -> "Sequences":
+        """Copy the sequences ``index`` [K], ascending, into memory; at any time, few pages of the files are mapped."""
+        parts = read_apart(lambda some: (self.joined(some), self.lengths(some)), index, self.release)
+        lengths = np.concatenate([lengths for _, lengths in parts])
+        return Sequences(np.concatenate([words for words, _ in parts]), np.concatenate([[0], np.cumsum(lengths)]))
+
     def agree(self, classes: int) -> bool:
         """Return whether all ids are below ``classes``, and every sequence ends in EOS, the last id."""
         words, offsets = self.words, self.offsets
@@ -218,8 +262,8 @@ class Sequences(NamedTuple):
             if ids.min() < 0 or ids.max() >= classes:
                 return False
             self.release()
-        for begin in range(0, len(offsets) - 1, BLOCK):
-            bounds = offsets[begin : begin + BLOCK + 1]
+        for begin in range(0, len(offsets) - 1, BLOCK // 16):
+            bounds = offsets[begin : begin + BLOCK // 16 + 1]
             if (bounds[1:] <= bounds[:-1]).any() or bounds[-1] > len(words):
                 return False
             if (words[bounds[1:] - 1] != classes - 1).any():
@@ -311,9 +355,32 @@ class IdDirectory:
         return len(self.sides[0].offsets) - 1
 
     @property
+    def arrays(self) -> list[NDArray[np.generic]]:
+        """Return all arrays."""
+        return [array for side in self.sides for array in side]
+
+    def release(self) -> None:
+        """Unmap the pages of the files that have been read."""
+        for array in self.arrays:
+            release_pages(array.base)
+
+    def expect_random_access(self) -> None:
+        """Prepare for reading sequences in no order, see ``rnnsmt.base.arrays.expect_random_access``."""
+        for array in self.arrays:
+            expect_random_access(array.base)
+
+    @property
     def fingerprint(self) -> str:
         """Return the SHA-256 of the vocabularies and all sequences."""
         return str(self.stats["fingerprint"])
+
+
+class PairDirectory(IdDirectory):
+    """An open directory of pairs of sequences."""
+
+    def at(self, index: NDArray[np.int64]) -> Self:
+        """Return the pairs ``index`` [K], 0-based, ascending, in memory."""
+        return replace(self, sides=tuple(side.at(index) for side in self.sides))
 
 
 class IdWriter:

@@ -18,11 +18,12 @@ from torch import Tensor
 
 from rnnsmt.base.paths import StrPath
 from rnnsmt.networks.batches import Index, ShuffledBatches
-from rnnsmt.networks.data import NULL, UNK, ClassCounts, Vocabulary, unigram_log_p
+from rnnsmt.networks.data import NULL, UNK, ClassCounts, Vocabulary, read_apart, unigram_log_p
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.draws import DROPOUT_ROWS, ClassSampler
 from rnnsmt.networks.feed_forward import FeedForwardLM, TrainedNetwork, loss_and_gradient, save_model
 from rnnsmt.networks.model_file import ModelFormat
+from rnnsmt.networks.read_ahead import ReadAhead
 from rnnsmt.networks.settings import FeedForwardSettings
 from rnnsmt.networks.task import Row, Sums, Task, perplexity_of
 
@@ -72,6 +73,7 @@ class NGrams:
         number: number of n-grams, including those held out.
         held_out: indices of the held-out n-grams, ascending.
         rows: function that returns the n-grams of some indices [B], [B, C + 1].
+        release: function that unmaps the pages of the files that ``rows`` has read.
         vocabularies: the words of the classes, and of the source if the network reads it; in a row, the ids of the
             source follow those of the classes.
         counts: ``class_counts`` of every vocabulary.
@@ -82,10 +84,15 @@ class NGrams:
     number: int
     held_out: Index
     rows: Callable[[Index], NDArray[np.int64]]
+    release: Callable[[], None]
     vocabularies: Sequence[Vocabulary]
     counts: Sequence[ClassCounts]
     unknown_words: int
     inputs: dict[str, str]
+
+    def at(self, index: Index) -> NDArray[np.int32]:
+        """Return the n-grams ``index`` [K], ascending, [K, C + 1]; at any time, few pages of the files are mapped."""
+        return np.concatenate(read_apart(lambda some: self.rows(some).astype(np.int32), index, self.release))
 
     def words_counted(self, times: int) -> NDArray[np.bool_]:
         """Return, for every id, whether it is that of a word that occurs ``times`` times in training."""
@@ -106,6 +113,7 @@ class FeedForwardTask(Task):
 
     Attributes:
         ngrams: the data.
+        loaded: the n-grams of the current window of ``batches``.
         validation: the held-out n-grams, in which words that do not occur in training are replaced by UNK.
         unigram: mean ln p of the held-out n-grams by a unigram model.
         rare: bool [inputs], whether an id is that of a word that occurs once.
@@ -146,18 +154,20 @@ class FeedForwardTask(Task):
         self.model = model.to(setup.device)
         self.rare, self.unknown_of = ngrams.words_counted(1), ngrams.unknown_of()
         self.sampler = class_sampler(counts, self.rare[: len(counts)], settings, seed)
-        held_out = ngrams.rows(ngrams.held_out)
+        held_out = ngrams.at(ngrams.held_out).astype(np.int64)
         held_out = np.where(ngrams.words_counted(0)[held_out], self.unknown_of[held_out], held_out)
         self.validation = HeldOutNGrams(held_out, setup)
         self.unigram = unigram_log_p(held_out[:, -1], counts)
-        self.batches = ShuffledBatches(ngrams.number, settings.batch, seed, ngrams.held_out)
+        self.loaded = ReadAhead(ngrams.at)
+        self.batches = ShuffledBatches(ngrams.number, settings.batch, seed, ngrams.held_out, self.loaded)
         of_epoch = self.batches.updates
         self.total, self.patience = settings.epochs * of_epoch, settings.patience
         self.evaluations = range(of_epoch, self.total + 1, of_epoch)
 
     def tensors(self, index: Index, update: int) -> tuple[Tensor, Tensor]:
         """Return contexts [C, B] and words [B]; words that occur once in the text are replaced by UNK at random."""
-        ids = self.ngrams.rows(index)
+        ngrams, places = self.loaded.of(index)
+        ids = ngrams[places].astype(np.int64)
         if self.settings.singletons:
             draws = np.random.default_rng([self.seed, 4, update]).random(ids.shape, np.float32)
             replaced = self.rare[ids] & (draws < self.settings.singletons)
@@ -213,7 +223,7 @@ class FeedForwardTask(Task):
         """Return the contexts [N, C] of training n-grams that are drawn with the random seed."""
         drawn = np.unique(np.random.default_rng([self.seed, 5]).integers(0, self.ngrams.number, CENTRING_NGRAMS))
         places = np.setdiff1d(drawn, self.ngrams.held_out, assume_unique=True)
-        return torch.from_numpy(self.ngrams.rows(places)[:, :-1])
+        return torch.from_numpy(self.ngrams.at(places).astype(np.int64)[:, :-1])
 
     def save_model(self, path: StrPath, description: dict[str, object], stats: dict[str, object]) -> None:
         vocabulary, *source = self.ngrams.vocabularies

@@ -66,8 +66,8 @@ def train(
         seq2seq   LSTM encoder-decoder (Sutskever, Vinyals and Le 2014), on the directory of `seq2seq prepare`
 
     Outputs are the network and its learning curve (JSON). Held-out examples are evaluated several times (rnn, seq2seq)
-    or after every epoch; training of the latter ends after ``epochs`` epochs, or when the perplexity has not improved
-    for ``patience`` epochs.
+    or after every epoch (cslm, nnjm); training of the latter ends after the maximum number of epochs, or when the
+    perplexity has not improved for some of them (patience).
 
     ``checkpoint_dir`` contains the last checkpoint, from which an interrupted run resumes. On a CPU, with the same
     ``threads``, the result is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before

@@ -6,6 +6,7 @@ Network, minibatches and gradient are in the packages of the networks, the loop 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,6 +14,7 @@ from rnnsmt.networks.batches import Index, draw_held_out
 from rnnsmt.networks.data import class_counts, unigram_log_p
 from rnnsmt.networks.devices import DeviceSetup, full_precision
 from rnnsmt.networks.draws import DROPOUT_ROWS, ClassSampler
+from rnnsmt.networks.read_ahead import ReadAhead
 from rnnsmt.networks.task import Task
 
 
@@ -29,28 +31,31 @@ class PairTask(Task):
     Attributes:
         held_out: indices of the held-out pairs, which are not trained on, ascending.
         held_out_words: number of their target words, including EOS.
+        loaded: the pairs of the current window of ``batches``.
         unigram: mean log p per word of the held-out pairs by a unigram model.
     """
 
     examples = "pairs"
     settings: Any
+    loaded: ReadAhead[Any]
 
     def __init__(self, pairs: Any, name: str, settings: Any, seed: int, setup: DeviceSetup) -> None:
         """Draw the held-out pairs and count the target words of the others; ``name`` is that of the pairs."""
         super().__init__(settings, seed, setup)
         self.pairs, self.inputs = pairs, {name: pairs.fingerprint}
         self.held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
-        target = pairs.sides[1]
-        held_out_words = target.joined(self.held_out)
+        held_out_words = pairs.at(self.held_out).sides[1].joined(np.arange(len(self.held_out)))
         self.held_out_words = len(held_out_words)
-        counts = class_counts(target.blocks(), len(pairs.vocabularies[1]), held_out_words)
+        counts = class_counts(pairs.sides[1].blocks(), len(pairs.vocabularies[1]), held_out_words)
         self.unigram = unigram_log_p(held_out_words, counts)
+        pairs.expect_random_access()
         if settings.sampled_classes:
             self.sampler = ClassSampler(counts, settings.sampled_classes, seed)
         self.grain = DROPOUT_ROWS if settings.dropout else 1
 
     def words(self, index: Index) -> int:
-        return int(self.pairs.sides[1].lengths(index).sum())
+        pairs, places = self.loaded.of(index)
+        return int(pairs.sides[1].lengths(places).sum())
 
     @torch.no_grad()
     def likelihood(self, batches: Sequence[tuple[Tensor, ...]]) -> Likelihood:

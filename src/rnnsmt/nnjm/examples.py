@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.align.affiliation import NO_LINK, affiliations
-from rnnsmt.base.arrays import growing_array, read_array, release_pages
+from rnnsmt.base.arrays import growing_array, read_array
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.cslm.text import contexts_at
@@ -97,9 +97,13 @@ class Examples(IdDirectory):
                 places >= np.repeat(self.source.lengths(pairs), self.target.lengths(pairs))
             ).any():
                 return False
-            for array in (self.affiliations, *self.source, *self.target):
-                release_pages(array.base)
+            self.release()
         return True
+
+    @property
+    def arrays(self) -> list[NDArray[np.generic]]:
+        """Return all arrays."""
+        return [*super().arrays, self.affiliations]
 
     def __len__(self) -> int:
         """Return the number of examples."""

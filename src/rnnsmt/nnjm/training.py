@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.networks.batches import Index
-from rnnsmt.networks.data import Sequences, class_counts
+from rnnsmt.networks.data import APART, Sequences, class_counts
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.feed_forward_training import FeedForwardTask, NGrams
 from rnnsmt.nnjm.examples import Examples
@@ -28,14 +28,16 @@ def nnjm_task(examples: Examples, settings: JointSettings, seed: int, setup: Dev
         number=len(examples),
         held_out=examples.target.places(pairs),
         rows=rows,
+        release=examples.release,
         vocabularies=vocabularies,
         counts=[
-            class_counts(side.blocks(), len(vocabulary), side.joined(pairs))
+            class_counts(side.blocks(), len(vocabulary), side.at(pairs).words)
             for side, vocabulary in zip(sides, vocabularies, strict=True)
         ],
         unknown_words=examples.unknown_words,
         inputs={"examples": examples.fingerprint},
     )
+    examples.expect_random_access()
     return FeedForwardTask("nnjm", FORMAT, "target words", ngrams, settings, seed, setup)
 
 
@@ -44,7 +46,14 @@ def draw_pairs(target: Sequences, words: int, seed: int) -> Index:
 
     One pair remains for training, so a single pair is not drawn.
     """
-    order = np.random.default_rng([seed, 1]).permutation(len(target.offsets) - 1)
-    total = np.cumsum(target.lengths(order))
-    number = int(np.searchsorted(total, words)) + 1 if words else 0
+    # 4 bytes per pair: the only array of training that grows with the text
+    order = np.arange(len(target.offsets) - 1, dtype=np.uint32)
+    np.random.default_rng([seed, 1]).shuffle(order)
+    drawn, number = 0, 0
+    while drawn < words and number < len(order):
+        some = order[number : number + APART].astype(np.int64)
+        total = drawn + np.cumsum(target.lengths(some))
+        target.release()
+        number += min(int(np.searchsorted(total, words)) + 1, len(some))
+        drawn = int(total[-1])
     return np.sort(order[: min(number, len(order) - 1)]).astype(np.int64)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.array_file import ArrayFile, ArrayWriter, write_arrays
-from rnnsmt.base.arrays import concatenated_ranges
+from rnnsmt.base.arrays import concatenated_ranges, expect_random_access
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.base.paths import StrPath
@@ -78,7 +78,7 @@ class PhrasePairs:
     def _agree(self) -> bool:
         """Return whether no run and no phrase of the shard is empty, and all its ids are those of words."""
         runs = int(np.searchsorted(self.first, self.begin, "right")) - 1, int(np.searchsorted(self.first, self.end))
-        if not _ascend(self.first[runs[0] : runs[1] + 1]):
+        if not self._ascend(self.first[runs[0] : runs[1] + 1]):
             return False
         numbers, shard = (len(self.first) - 1, len(self)), (runs, (self.begin, self.end))
         for phrases, words, number, (low, high) in zip(self.sides, self.words, numbers, shard, strict=True):
@@ -86,13 +86,22 @@ class PhrasePairs:
             if ids.dtype.kind != "u" or not _begins_with_zero(offsets) or len(offsets) != number + 1:
                 return False
             begin, end = int(offsets[low]), int(offsets[high])
-            if begin < 0 or end > len(ids) or offsets[-1] != len(ids) or not _ascend(offsets[low : high + 1]):
+            if begin < 0 or end > len(ids) or offsets[-1] != len(ids) or not self._ascend(offsets[low : high + 1]):
                 return False
             for start in range(begin, end, BLOCK):
                 if ids[start : min(start + BLOCK, end)].max() >= len(words):
                     return False
                 self.release()
         self.release()
+        return True
+
+    def _ascend(self, bounds: NDArray[np.int64]) -> bool:
+        """Return whether each number is greater than the one before."""
+        for begin in range(0, len(bounds) - 1, BLOCK):
+            block = bounds[begin : begin + BLOCK + 1]
+            if (block[1:] <= block[:-1]).any():
+                return False
+            self.release()
         return True
 
     def __len__(self) -> int:
@@ -122,6 +131,10 @@ class PhrasePairs:
     def release(self) -> None:
         """Unmap the pages that have been read, e.g. in a pass over all pairs."""
         self._arrays.release()
+
+    def expect_random_access(self) -> None:
+        """Prepare for reading pairs in no order, see ``rnnsmt.base.arrays.expect_random_access``."""
+        expect_random_access(self.first.base)
 
 
 def runs_of(first: NDArray[np.int64], index: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -153,6 +166,12 @@ class PhraseIds(NamedTuple):
         words = self.words[concatenated_ranges(begins, lengths)]
         return PhraseIds(words, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]))
 
+    @classmethod
+    def concatenated(cls, parts: Sequence["PhraseIds"]) -> "PhraseIds":
+        """Return the phrases of all parts, which are in memory."""
+        lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
+        return cls(np.concatenate([part.words for part in parts]), np.cumsum(lengths))
+
 
 def _words(text: NDArray[np.uint8]) -> list[str]:
     """Return the words of a vocabulary.
@@ -166,12 +185,6 @@ def _words(text: NDArray[np.uint8]) -> list[str]:
 def _begins_with_zero(bounds: NDArray[Any]) -> bool:
     """Return whether an array is one of offsets, int64 numbers from 0 on."""
     return bool(bounds.dtype == np.int64 and len(bounds) and bounds[0] == 0)
-
-
-def _ascend(bounds: NDArray[np.int64]) -> bool:
-    """Return whether each number is greater than the one before."""
-    blocks = (bounds[begin : begin + BLOCK + 1] for begin in range(0, len(bounds) - 1, BLOCK))
-    return all(bool((block[1:] > block[:-1]).all()) for block in blocks)
 
 
 def _as_lists(words: Sequence[str], ids: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[list[str]]:

@@ -5,17 +5,18 @@ The vocabularies are a directory: ``vocab.source.txt`` and ``vocab.target.txt``,
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rnnsmt.base.arrays import release_pages
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.writing import write_report
 from rnnsmt.networks.batches import Index
-from rnnsmt.networks.data import UNK, Vocabulary, check_size, count_words
+from rnnsmt.networks.data import UNK, Vocabulary, check_size, count_words, read_apart
 from rnnsmt.phrases.pairs import SIDES, PhraseIds, PhrasePairs, runs_of
 
 BLOCK = 1 << 20
@@ -72,11 +73,16 @@ class PhraseSide:
         words = self.ids[self.phrases.words[begins + np.minimum(rows, lengths - 1)]]
         return np.where(rows < lengths, words, self.eos).astype(np.int64)
 
+    def at(self, index: Index) -> "PhraseSide":
+        """Return the phrases of the pairs ``index`` [K] as pairs 0 to K - 1, in memory."""
+        return replace(self, phrases=self.phrases.select(self._numbers(index)), first=None)
+
     def blocks(self) -> Iterator[NDArray[np.int32]]:
-        """Yield the ids of all pairs, with EOS."""
+        """Yield the ids of all pairs, with EOS, and unmap the pages that have been read."""
         pairs = len(self.phrases.offsets) - 1 if self.first is None else int(self.first[-1])
         for begin in range(0, pairs, BLOCK):
             yield self.joined(np.arange(begin, min(begin + BLOCK, pairs)))
+            release_pages(self.phrases.words.base)
 
 
 @dataclass(frozen=True)
@@ -121,7 +127,16 @@ class Pairs:
 
     def __len__(self) -> int:
         """Return the number of pairs."""
-        return len(self.store)
+        return len(self.sides[1].phrases.offsets) - 1
+
+    def at(self, index: Index) -> "Pairs":
+        """Copy the pairs ``index`` [K], ascending, into memory; at any time, few pages of the store are mapped."""
+        parts = read_apart(lambda some: [side.at(some) for side in self.sides], index, self.release)
+        source, target = (
+            replace(sides[0], phrases=PhraseIds.concatenated([side.phrases for side in sides]))
+            for sides in zip(*parts, strict=True)
+        )
+        return replace(self, sides=(source, target))
 
     def source(self, i: int) -> NDArray[np.int32]:
         """Return the source phrase of pair i as ids, with EOS."""
@@ -134,6 +149,10 @@ class Pairs:
     def release(self) -> None:
         """Unmap the pages that have been read, e.g. in a pass over all pairs."""
         self.store.release()
+
+    def expect_random_access(self) -> None:
+        """Prepare for reading pairs in no order, see ``rnnsmt.base.arrays.expect_random_access``."""
+        self.store.expect_random_access()
 
 
 def words_outside(pairs: Pairs, begin: int, end: int) -> Iterator[NDArray[np.int64]]:

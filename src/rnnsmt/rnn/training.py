@@ -8,7 +8,6 @@ The likelihood of held-out pairs is computed with the network and with a unigram
 """
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from rnnsmt.networks.batches import Index, SortedBatches, WindowBatches
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.gradients import backpropagate
 from rnnsmt.networks.pair_training import PairTask
+from rnnsmt.networks.read_ahead import ReadAhead
 from rnnsmt.networks.task import Row, Sums, evenly
 from rnnsmt.rnn.model import RNNEncoderDecoder, hashes_of, loss_and_gradient, save_model
 from rnnsmt.rnn.pairs import Pairs
@@ -62,6 +62,7 @@ class PairBatches(WindowBatches):
     Attributes:
         size: number of pairs, including held-out pairs.
         waiting: pairs carried over from the previous window.
+        examples: the pairs of the current window.
     """
 
     def __init__(self, pairs: Pairs, batch: int, seed: int, held_out: Index) -> None:
@@ -72,7 +73,7 @@ class PairBatches(WindowBatches):
             held_out: indices of the held-out pairs, ascending.
         """
         super().__init__(len(pairs), seed)
-        self.pairs, self.batch, self.held_out = pairs, batch, held_out
+        self.batch, self.held_out, self.examples = batch, held_out, ReadAhead(pairs.at)
         self.waiting: Index = np.zeros(0, np.int64)
         self._left = self.waiting
 
@@ -85,13 +86,19 @@ class PairBatches(WindowBatches):
         """Form the minibatches of the current window, and keep the pairs of incomplete ones for the next window."""
         last = self.window + 1 == self.windows
         ready, left = [], [np.zeros(0, np.int64)]
-        index = np.concatenate([self.waiting, order[~np.isin(order, self.held_out)]])
-        for group in group_by_length(self.pairs, index):
+        index = self._with_trained(self.waiting, order)
+        for places in group_by_length(*self.examples.take(index)):
+            group = self.examples.index[places]
             whole = len(group) if last else len(group) - len(group) % self.batch
             ready += [group[begin : begin + self.batch] for begin in range(0, whole, self.batch)]
             left.append(group[whole:])
         self._left = np.concatenate(left)
+        self.examples.read_ahead(self._with_trained(self._left, self.order(1)))
         return ready
+
+    def _with_trained(self, waiting: Index, order: Index) -> Index:
+        """Return the pairs that are waiting, followed by those of a window that are not held out."""
+        return np.concatenate([waiting, order[~np.isin(order, self.held_out)]])
 
     def state(self) -> dict[str, Any]:
         """Return the position in the sequence, for a checkpoint."""
@@ -124,21 +131,29 @@ class PhrasePairTask(PairTask):
         self.trained = len(pairs) - len(self.held_out)
         if self.trained <= 0:
             raise InputError(f"{pairs.store.path}: no pairs remain for training; use more text, or omit --held-out")
-        groups = group_by_length(pairs, self.held_out)
+        held_out = pairs.at(self.held_out)
+        groups = group_by_length(held_out, np.arange(len(held_out)))
         pieces = [group[begin : begin + ROWS] for group in groups for begin in range(0, len(group), ROWS)]
-        self.validation = [rows_and_lengths(*pair_tensors(pairs, piece, setup.device)) for piece in pieces]
+        self.validation = [rows_and_lengths(*pair_tensors(held_out, piece, setup.device)) for piece in pieces]
         if settings.batching == "lengths":
             self.batches = PairBatches(pairs, settings.batch, seed, self.held_out)
+            self.loaded = self.batches.examples
         else:
-            lengths = partial(longer_side, pairs)
-            self.batches = SortedBatches(len(pairs), settings.batch, seed, self.held_out, lengths)
+            self.loaded = ReadAhead(pairs.at)
+            self.batches = SortedBatches(
+                len(pairs), settings.batch, seed, self.held_out, self.longer_sides, self.loaded
+            )
         self.sum_of_losses = settings.loss == "sum"
         self.total = settings.updates or max(round(settings.epochs * self.trained / settings.batch), 1)
         self.evaluations = evenly(self.total, settings.evaluations)
 
     def tensors(self, index: Index, update: int) -> tuple[Tensor, ...]:
         """Return the tensors of ``pair_tensors``."""
-        return pair_tensors(self.pairs, index, self.setup.device)
+        return pair_tensors(*self.loaded.of(index), self.setup.device)
+
+    def longer_sides(self, index: Index) -> Index:
+        """Return the length of the longer side of pairs, with EOS."""
+        return longer_side(*self.loaded.of(index))
 
     def loss_and_gradient(self, model: Any, *batch: Any) -> Tensor:
         """Differentiate ``log_probability`` by autograd."""

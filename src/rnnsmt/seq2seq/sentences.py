@@ -13,8 +13,8 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import Meter
 from rnnsmt.base.reading import read_parallel
 from rnnsmt.networks.data import (
-    IdDirectory,
     IdFormat,
+    PairDirectory,
     Vocabulary,
     check_size,
     count_words,
@@ -31,7 +31,7 @@ BLOCK = 10_000
 """Number of pairs that are written at a time."""
 
 
-class SentencePairs(IdDirectory):
+class SentencePairs(PairDirectory):
     """The sentence pairs of a bitext."""
 
     kind = FORMAT

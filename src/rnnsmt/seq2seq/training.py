@@ -13,12 +13,13 @@ from torch import Tensor
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.paths import StrPath
-from rnnsmt.networks.batches import WINDOW, Index, WindowBatches
+from rnnsmt.networks.batches import WINDOW, Index, WindowBatches, without
 from rnnsmt.networks.data import NULL
 from rnnsmt.networks.devices import DeviceSetup
 from rnnsmt.networks.draws import NOTHING_DRAWN, Draws
 from rnnsmt.networks.gradients import backpropagate
 from rnnsmt.networks.pair_training import PairTask
+from rnnsmt.networks.read_ahead import ReadAhead
 from rnnsmt.networks.softmax import softmax_gradient
 from rnnsmt.networks.task import Row, Sums, evenly, perplexity_of
 from rnnsmt.seq2seq.model import Seq2Seq, save_model
@@ -41,7 +42,12 @@ def by_length(pairs: SentencePairs, index: Index, batch: int) -> list[Index]:
 
 
 class SentenceBatches(WindowBatches):
-    """Minibatches of sentence pairs of similar lengths; ``size`` is the number of pairs of an epoch."""
+    """Minibatches of sentence pairs of similar lengths.
+
+    Attributes:
+        size: number of pairs of an epoch.
+        examples: the pairs of the current window.
+    """
 
     def __init__(self, pairs: SentencePairs, batch: int, seed: int, held_out: Index) -> None:
         """Begin with the first epoch.
@@ -51,12 +57,10 @@ class SentenceBatches(WindowBatches):
             held_out: indices of held-out pairs, ascending.
         """
         super().__init__(len(pairs) - len(held_out), seed)
-        self.pairs, self.batch = pairs, batch
+        self.batch, self.examples = batch, ReadAhead(pairs.at)
         if self.size <= 0:
             raise InputError(f"{pairs.path}: no pairs remain for training; use more text, or --held-out 0")
-        mask = np.ones(len(pairs), bool)
-        mask[held_out] = False
-        self._kept = np.flatnonzero(mask)
+        self._kept = without(held_out)
 
     @property
     def updates(self) -> int:
@@ -66,7 +70,9 @@ class SentenceBatches(WindowBatches):
 
     def form(self, order: Index) -> list[Index]:
         """Form the minibatches of the current window by length."""
-        return by_length(self.pairs, self._kept[order], self.batch)
+        parts = by_length(*self.examples.take(self._kept(order)), self.batch)
+        self.examples.read_ahead(self._kept(self.order(1)))
+        return [self.examples.index[places] for places in parts]
 
 
 ROWS = 64
@@ -91,9 +97,11 @@ class Seq2SeqTask(PairTask):
         # cuDNN copies the weights together, because they are views of the flat tensor of all parameters
         warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk")
         super().__init__(pairs, "sentences", settings, seed, setup)
-        pieces = by_length(pairs, self.held_out, ROWS)
-        self.validation = [pair_tensors(pairs, piece, settings.source_order, setup.device) for piece in pieces]
+        held_out = pairs.at(self.held_out)
+        pieces = by_length(held_out, np.arange(len(held_out)), ROWS)
+        self.validation = [pair_tensors(held_out, piece, settings.source_order, setup.device) for piece in pieces]
         self.batches = SentenceBatches(pairs, settings.batch, seed, self.held_out)
+        self.loaded = self.batches.examples
         sizes = settings.sizes(*map(len, pairs.vocabularies))
         self.model = Seq2Seq(sizes, seed, settings.spread).to(setup.device)
         self.total = max(round(settings.epochs * self.batches.updates), 1)
@@ -101,7 +109,7 @@ class Seq2SeqTask(PairTask):
 
     def tensors(self, index: Index, update: int) -> tuple[Tensor, Tensor]:
         """Return source [N, B] in reading order and target [T, B]."""
-        return pair_tensors(self.pairs, index, self.settings.source_order, self.setup.device)
+        return pair_tensors(*self.loaded.of(index), self.settings.source_order, self.setup.device)
 
     def loss_and_gradient(self, model: Seq2Seq, *batch: Any) -> Tensor:
         source, target, draws = batch

@@ -1,4 +1,4 @@
-"""The stages ``lm estimate`` and ``lm perplexity`` on the command line, with valid and invalid input."""
+"""The stages ``lm estimate`` and ``networks perplexity`` on the command line, with valid and invalid input."""
 
 import gzip
 import json

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import islice, pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -37,6 +38,9 @@ class MadePairs:
 
     def __len__(self):
         return self.number
+
+    def at(self, index):
+        return SimpleNamespace(sides=tuple(side.at(index) for side in self.sides))
 
 
 def epoch_of(stream):
