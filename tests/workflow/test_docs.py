@@ -90,10 +90,10 @@ def test_commands_of_the_page_run(page: Path, copy_of_finished: Workflow):
     script = PRELUDE + "".join(
         f"(\n{block})\n" if "cd " in block else runnable(block, port) for block in blocks(page, "", "bash")
     )
-    for block in blocks(page, "python"):
-        if "import rnnsmt" in block:
-            (directory / "example.py").write_text(block)
-            script += "python example.py\n"
+    for number, block in enumerate(blocks(page, "python")):
+        if re.search("^(import|from) rnnsmt", block, re.M):
+            (directory / f"example{number}.py").write_text(block)
+            script += f"python example{number}.py\n"
     script = re.sub(r"data_dir=(/where/the/files/are|DIR)", f"data_dir={directory}/data", script)
     script = re.sub(r"\brnnsmt run\b", "rnnsmt run --dry-run", script)
     home = os.environ.get("MOSES_HOME") or str(install(directory / "moses"))
