@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -88,6 +89,14 @@ class Workflow:
         """Return the shell commands that a rule would run."""
         jobs = self.dry_run(*options).stdout.split(f"\nrule {rule}:\n")[1:]
         return "\n".join(job.split("\nrule ")[0].split("Shell command: ")[1] for job in jobs)
+
+
+def report_counts_all_jobs(plan: str) -> None:
+    """Check that the command of the report in a dry run names the first log of every job of the plan, and no others."""
+    logs = re.findall(r"^    log: (?:[^,\n]*/)?results/logs/([^,\n]+)\.log", plan, re.M)
+    (command,) = re.findall(r"rnnsmt analysis report .* --jobs (.*) --output", plan)
+    assert sorted(logs) == shlex.split(command)
+    assert len(logs) > 50
 
 
 def copy_of_checkout(directory: Path) -> Path:

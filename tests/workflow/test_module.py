@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
+from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout, report_counts_all_jobs
 
 HOSTED = """
 module smt:
@@ -98,6 +98,7 @@ def test_a_module_of_another_workflow(tmp_path):
     paths = [word for word in plan.replace("=", " ").split() if "results/" in word and not word.startswith('"')]
     assert len(paths) > 1000
     assert not [path for path in paths if not path.lstrip("'").startswith("translation/results/")]
+    report_counts_all_jobs(workflow.dry_run("smt_all", *settings).stdout)
     done = workflow.call(*settings, "--until", "smt_prepare_mono", "smt_train_truecaser")
     assert done.returncode == 0, done.stderr
     assert (workflow.directory / "translation/results/corpus/truecaser.fr").exists()

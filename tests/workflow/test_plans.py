@@ -20,7 +20,7 @@ from rnnsmt.cli import command_parser
 from rnnsmt.plan.paths import TABLE_BINARY
 from rnnsmt.search.options import MOST_NEURAL_MEGABYTES
 from tests.workflow import test_slurm
-from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout
+from tests.workflow.conftest import ROOT, Workflow, copy_of_checkout, report_counts_all_jobs
 
 BASELINE = {"align_words": 4, "symmetrize": 2, "lexical": 1, "extract": 1, "phrase_scores": 1, "reordering_scores": 1}
 RNN = {"rnn_prepare": 1, "train_network rnn": 1, "score_column": 2, "augment": 1, "augmented_ini": 1}
@@ -494,6 +494,12 @@ def test_searches_wait_for_all_files_of_their_models(plans, many):
         expected = [path for path in networks if path.startswith(("results/cslm/", "results/nnjm/"))]
         assert {"results/model/lm.binary.safetensors", *expected} <= set(files), rule
         assert sum(Path(path).name == TABLE_BINARY for path in files) == (2 if "rnn_wp" in job else 1)
+
+
+def test_the_report_counts_the_jobs_of_the_plan(plans, many):
+    """The command of the report names the logs of all jobs of the plan, also of shards, and no others."""
+    for options in ((), many, CLUSTER):
+        report_counts_all_jobs(plans.dry_run(*options).stdout)
 
 
 TABLE2 = ("--configfile", str(ROOT / "workflow/configs/seq2seq.yaml"), "--", "results/table2.md")

@@ -406,7 +406,7 @@ def embeddings(
     return drawn
 
 
-@operation(version=7)
+@operation(version=8)
 def report(
     table: InputFile,
     provenance: InputFile,
@@ -418,6 +418,7 @@ def report(
     comparisons: InputFiles = (),
     examples: InputFile | None = None,
     overlap: InputFile | None = None,
+    jobs: Annotated[Sequence[str], Field(metavar="NAME")] = (),
 ) -> Written:
     r"""Write an HTML page with all results of a run.
 
@@ -443,6 +444,7 @@ def report(
         comparisons: output of `evaluation compare --output-json`.
         examples: output of `analysis phrase-examples --output-json`.
         overlap: output of `corpus overlap`, for a warning above the table.
+        jobs: logs to read, by name below the log directory and without suffix (`rnn/train.1`); default: all.
 
     Returns:
         The page; its figures are the numbers of figures, comparisons and bytes.
@@ -459,6 +461,7 @@ def report(
         examples=examples,
         overlap=overlap,
         logs=logs,
+        jobs=jobs,
     )
     return Written(Path(output), written)
 

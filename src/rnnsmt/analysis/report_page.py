@@ -54,24 +54,31 @@ class Cost(NamedTuple):
     peak: float
 
 
-def costs(logs: Path) -> tuple[list[Cost], list[Cost]]:
+def costs(logs: Path, jobs: Collection[str] = ()) -> tuple[list[Cost], list[Cost]]:
     """Return the resources of every stage and of every job from the last lines of the logs, by descending CPU time.
 
     Unfinished jobs are omitted.
+
+    Args:
+        logs: directory of the logs.
+        jobs: names of the logs to read, below the directory and without suffix; by default, all.
     """
     stages: dict[str, Cost] = {}
-    jobs = []
+    ended_jobs = []
     for path in sorted(logs.glob("**/*.log")):
+        name = str(path.relative_to(logs).with_suffix(""))
+        if jobs and name not in jobs:
+            continue
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         ended = DONE.match(lines[-1]) if lines else None
         if ended is not None:
             wall, cpu, peak = (float(ended[name].replace(",", "")) for name in ("wall", "cpu", "peak"))
-            jobs.append(Cost(str(path.relative_to(logs).with_suffix("")), 1, wall, cpu, peak))
+            ended_jobs.append(Cost(name, 1, wall, cpu, peak))
             stage = stages.get(ended["stage"], Cost(ended["stage"], 0, 0.0, 0.0, 0.0))
             stages[stage.name] = Cost(
                 stage.name, stage.jobs + 1, stage.wall + wall, stage.cpu + cpu, max(stage.peak, peak)
             )
-    by_stage, by_job = (sorted(every, key=lambda cost: -cost.cpu) for every in (stages.values(), jobs))
+    by_stage, by_job = (sorted(every, key=lambda cost: -cost.cpu) for every in (stages.values(), ended_jobs))
     return by_stage, by_job
 
 
@@ -156,6 +163,7 @@ def write_report(
     examples: StrPath | None,
     overlap: StrPath | None,
     logs: StrPath,
+    jobs: Collection[str],
 ) -> dict[str, object]:
     """Write the page; return the figures of the stage.
 
@@ -166,7 +174,7 @@ def write_report(
         comparisons: JSON files of `evaluation compare`.
         examples: JSON file of `analysis phrase-examples`.
         overlap: JSON file of `corpus overlap`.
-        logs: directory of the logs of the stages.
+        logs, jobs: directory of the logs of the jobs, and the names of those to read (``costs``).
     """
     scores, origins = read_json(table), read_json(provenance)
     config = origins["config"] or {}  # `evaluation provenance` without --config writes null
@@ -176,7 +184,7 @@ def write_report(
     compared = [{"set": Path(path).stem, **read_json(path)} for path in comparisons]
     pictures = [picture_of(path) for path in figures]
     drawn = [embedding_map(path) for path in maps]
-    stages, jobs = costs(Path(logs))
+    stages, ended_jobs = costs(Path(logs), set(jobs))
     size = write_page(
         output,
         "rnnsmt.analysis",
@@ -198,8 +206,8 @@ def write_report(
         examples=None if examples is None else read_json(examples),
         provenance=provenance_of(origins, {one["name"] for one in shown}),
         stages=stages,
-        jobs=jobs,
-        cpu_hours=sum(job.cpu for job in jobs) / 3600,
+        jobs=ended_jobs,
+        cpu_hours=sum(job.cpu for job in ended_jobs) / 3600,
         software=origins["software"],
         config=yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=110),
         version=__version__,

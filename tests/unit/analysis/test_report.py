@@ -202,6 +202,17 @@ def test_costs_are_those_of_the_logs(directory):
     ]
 
 
+def test_logs_of_earlier_plans_are_not_counted(directory):
+    """The report counts the named jobs; a job without a log is omitted."""
+    assert costs(directory / "logs", {"c", "rnn/b", "rnn/z"})[1] == [
+        Cost("c", 1, 4.0, 3.0, 10.0),
+        Cost("rnn/b", 1, 0.5, 1.5, 234.0),
+    ]
+    assert write(directory, "--jobs", "c", "rnn/b") == 0
+    text = read(directory).text
+    assert "2 jobs" in text and "rnn/a" not in text
+
+
 def test_the_heading_says_which_run_it_is(directory):
     assert write(directory) == 0
     page = read(directory)
