@@ -3,7 +3,7 @@
     python benchmarks/cslm.py --text DIR [--preset small] [--model FILE] [--settings hidden_2=128 ...] [--threads 1]
     python benchmarks/cslm.py --examples DIR [--preset small] [--settings hidden_2=128 ...] [--threads 1]
 
-DIR is the directory written by ``rnnsmt cslm prepare`` or ``rnnsmt nnjm prepare``. Training: whole updates (minibatch,
+DIR is the directory written by ``rnnsmt networks prepare`` for the network. Training: whole updates (minibatch,
 gradient, clipping, Adam), with the gradient by hand and the settings of the preset, and, with all classes and without
 dropout and penalty, by hand, by autograd over the same equations, and in plain PyTorch (modules, cross entropy,
 torch.optim.Adam). Scoring: all words of the first sentences of the text with their distinct contexts, as in ``cslm
@@ -172,8 +172,8 @@ def scored(scorer: CslmScorer, contexts: np.ndarray, owner: np.ndarray, words: n
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data = parser.add_mutually_exclusive_group(required=True)
-    data.add_argument("--text", help="directory written by `rnnsmt cslm prepare`")
-    data.add_argument("--examples", help="directory written by `rnnsmt nnjm prepare`")
+    data.add_argument("--text", help="directory written by `rnnsmt networks prepare --network cslm`")
+    data.add_argument("--examples", help="directory written by `rnnsmt networks prepare --network nnjm`")
     parser.add_argument("--preset", choices=tuple(PRESETS), default="small", help="preset of the network")
     parser.add_argument(
         "--settings", nargs="*", default=[], metavar="NAME=N", help="override preset settings (integers)"

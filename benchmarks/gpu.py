@@ -3,9 +3,9 @@
     python benchmarks/gpu.py --pairs FILE --vocabularies DIR --text DIR --examples DIR --sentences DIR [--presets small]
         [--updates 500]
 
-The phrase pairs are written by ``phrases extract --output-pairs``, the directories by ``rnn prepare``, ``cslm
-prepare``, ``nnjm prepare`` and ``seq2seq prepare``; networks whose data are not given are skipped. All networks are
-untrained. Times are wall-clock times of one process after synchronisation. Printed are:
+The phrase pairs are written by ``phrases extract --output-pairs``, the directories by ``networks prepare``; networks
+whose data are not given are skipped. All networks are untrained. Times are wall-clock times of one process after
+synchronisation. Printed are:
 
 * milliseconds per training update (median, minimum and maximum of ten blocks of ``--updates`` / 10 updates; a tenth of
   them for the LSTM with preset ``paper``), with CUDA graphs and without them; peak memory that torch allocated;

@@ -2,7 +2,7 @@
 
     python benchmarks/rnn_training.py --pairs FILE --vocabularies DIR [--preset small] [--batches 40] [--threads 1]
 
-FILE is written by ``rnnsmt phrases extract --output-pairs``, DIR by ``rnnsmt rnn prepare``. Also prints the
+FILE is written by ``rnnsmt phrases extract --output-pairs``, DIR by ``rnnsmt networks prepare``. Also prints the
 floating-point operations and the bytes moved per update. All versions process the same minibatches, whose pairs have
 equal lengths:
 
@@ -127,7 +127,7 @@ def cost(sizes: RnnSizes, batches: list[Minibatch]) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", required=True, help="file of phrase pairs")
-    parser.add_argument("--vocabularies", required=True, help="directory written by `rnnsmt rnn prepare`")
+    parser.add_argument("--vocabularies", required=True, help="directory written by `rnnsmt networks prepare`")
     parser.add_argument("--preset", choices=tuple(PRESETS), default="small", help="preset of the network")
     parser.add_argument("--batches", type=int, default=40, help="number of minibatches")
     parser.add_argument("--threads", type=int, default=1, help="number of threads")

@@ -37,10 +37,13 @@ if TYPE_CHECKING:
 
 __version__ = "2.0.0"
 
+_MODULES = {*PACKAGES, "cslm", "nnjm"}
+"""Packages of the public interface: those with operations, and those with the settings of a network only."""
+
 
 def __getattr__(name: str) -> object:
     """Provide the packages, ``InputError``, and ``rnnsmt.load(directory)``, to load a tuned system."""
-    if name in PACKAGES:
+    if name in _MODULES:
         return import_module(f"rnnsmt.{name}")
     if name == "load":
         return import_module("rnnsmt.translation.system").System
@@ -51,4 +54,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """Return the names in the module, including those that are loaded on first use."""
-    return sorted({*globals(), *PACKAGES, "InputError", "load"})
+    return sorted({*globals(), *_MODULES, "InputError", "load"})

@@ -45,9 +45,11 @@ def make_text(directory: Path, lines: int = 500) -> Text:
     rng = np.random.default_rng(1)
     (directory / "text").write_text("".join(" ".join(rng.choice(WORDS, 8)) + "\n" for _ in range(lines)))
     command = [
-        "cslm",
+        "networks",
         "prepare",
-        "--input",
+        "--network",
+        "cslm",
+        "--target",
         directory / "text",
         "--vocab-size",
         "30",

@@ -31,8 +31,9 @@ def make_pairs(
     lines = [f"{one} ||| {other} ||| 1 1 1 1 ||| 0-0 ||| 1 1 1\n" for one, other in table]
     (directory / TABLE).write_text("".join(lines), encoding="utf-8")
     rnnsmt.phrases.import_table(directory / TABLE, directory / STORE)
-    texts = source.splitlines(), target.splitlines()
-    rnnsmt.rnn.prepare(*texts, directory / VOCABULARIES, vocab_size=vocab_size)
+    rnnsmt.networks.prepare(
+        "rnn", target.splitlines(), directory / VOCABULARIES, source=source.splitlines(), vocab_size=vocab_size
+    )
     return open_pairs(directory)
 
 

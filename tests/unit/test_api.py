@@ -39,7 +39,7 @@ def test_from_sentences_to_a_tuned_system(tmp_path):
     assert alignment[0] == [(0, 0), (1, 1)]
     table, reordering = tables_of(english, french, tmp_path)
     lm = rnnsmt.lm.estimate(french, tmp_path / "lm.arpa.gz", order=2)
-    vocabularies = rnnsmt.rnn.prepare(english, french, tmp_path / "vocabularies")
+    vocabularies = rnnsmt.networks.prepare("rnn", french, tmp_path / "vocabularies", source=english)
     outputs = [tmp_path / name for name in OUTPUTS]
     inputs = tmp_path / STORE, vocabularies
     network = rnnsmt.networks.train("rnn", inputs, *outputs, settings=RnnSettings.preset("demo", updates=3, hidden=8))
@@ -143,8 +143,8 @@ def test_messages_name_the_arguments():
             "must be RnnSettings for the network rnn",
         ),
         (
-            lambda path: rnnsmt.rnn.prepare(["a"], ["b"], path, vocab_size=2),
-            "vocab_size 2: must be at least 3",
+            lambda path: rnnsmt.networks.prepare("rnn", ["b"], path, source=["a"], vocab_size=2),
+            "vocab_size 2: must be an integer from 3",
         ),
         (
             lambda path: rnnsmt.phrases.column(path, name="wp", shard=(3, 2)),
@@ -152,9 +152,13 @@ def test_messages_name_the_arguments():
         ),
         (lambda path: rnnsmt.load(None), "directory None: must be a path"),
         (lambda path: rnnsmt.load(path, threads="2"), "threads '2': must be an integer"),
-        (lambda path: rnnsmt.cslm.prepare(["a b"], path), "specify vocab_size or vocabulary, one of them"),
+        (lambda path: rnnsmt.networks.prepare("rnn", ["b"], path), "^source: is required for rnn"),
         (
-            lambda path: rnnsmt.nnjm.prepare(["a"], ["b"], ["0-0"], path, vocab_size=9),
+            lambda path: rnnsmt.networks.prepare("seq2seq", ["b"], path, source=["a"], vocab_size=(9, 9, 9)),
+            "vocab_size: 3 given, but there are two vocabularies",
+        ),
+        (
+            lambda path: rnnsmt.networks.prepare("nnjm", ["b"], path, source=["a"], alignment=["0-0"]),
             "alignment: must be a path, or a list of links",
         ),
         (lambda path: rnnsmt.tuning.tune("ini", ["a"], ["b"], path / "ini", iterations=0), "iterations 0: must be"),
@@ -233,11 +237,12 @@ def test_networks_of_the_search(tmp_path):
     links = [[(0, 0), (1, 1)]] * 27
     table, reordering = tables_of(source, target, tmp_path)
     lm = rnnsmt.lm.estimate(target, tmp_path / "lm.arpa.gz", order=2)
-    words = rnnsmt.cslm.prepare(target, tmp_path / "cslm", vocab_size=10).path
+    words = rnnsmt.networks.prepare("cslm", target, tmp_path / "cslm", vocab_size=10).path
     small = {"epochs": 1, "hidden_1": 8}
     outputs = [words / name for name in OUTPUTS]
     cslm = rnnsmt.networks.train("cslm", words, *outputs, settings=CslmSettings.preset("demo", **small)).path
-    examples = rnnsmt.nnjm.prepare(source, target, links, tmp_path / "nnjm", vocab_size=10).path
+    aligned = {"source": source, "alignment": links}
+    examples = rnnsmt.networks.prepare("nnjm", target, tmp_path / "nnjm", **aligned, vocab_size=10).path
     outputs = [examples / name for name in OUTPUTS]
     nnjm = rnnsmt.networks.train("nnjm", examples, *outputs, settings=JointSettings.preset("demo", **small)).path
     files = {"phrase_table": table, "reordering_table": reordering, "lm": lm, "lm_order": 2}
@@ -248,7 +253,8 @@ def test_networks_of_the_search(tmp_path):
     ids = tmp_path / "ids"
     text = tmp_path / "text"
     text.write_text("".join(f"{line}\n" for line in target))
-    assert main(["cslm", "prepare", "--input", str(text), "--vocab-size", "10", "--output-dir", str(ids)]) == 0
+    prepare = ["networks", "prepare", "--network", "cslm", "--target", str(text), "--vocab-size", "10"]
+    assert main([*prepare, "--output-dir", str(ids)]) == 0
     outputs = ["--output-model", str(tmp_path / "model.safetensors"), "--output-history", str(tmp_path / "model.json")]
     options = ["--preset", "demo", "--epochs", "1", "--hidden-1", "8", "--seed", "1"]
     checkpoint = ["--checkpoint-dir", str(tmp_path / "checkpoint")]
@@ -286,7 +292,7 @@ def test_types_for_the_callers_checker(tmp_path):
         'import rnnsmt\ntext: str = rnnsmt.load("dir").translate("a")\n'
         'links: object = rnnsmt.align.words(iter(["a"]), ["b"], direction="forward")[0]\n'
         'table = rnnsmt.phrases.score("extract", "pairs", "e2f", "f2e", "scores")\n'
-        'words: object = rnnsmt.rnn.prepare(["a"], ["b"], "vocabularies")\n'
+        'words: object = rnnsmt.networks.prepare("rnn", ["b"], "vocabularies", source=["a"])\n'
         'settings = rnnsmt.rnn.RnnSettings.preset("demo", epochs=2)\n'
         'outputs = "model", "history", "checkpoint"\n'
         'path: object = rnnsmt.networks.train("rnn", ["pairs", "vocabularies"], *outputs, settings=settings).path\n'

@@ -36,7 +36,6 @@ STAGES = {
     "curve": "selection select --corpus p=scores=tok.en=tok.fr --fraction auto --held-out dev.fr --output-dir OD "
     "--curve O1",
     "words": "align words --source tok.en --target tok.fr --aligner fast_align --direction forward --output O1",
-    "check": "align check --source tok.en --target tok.fr --alignment al --output O1",
     "symmetrize": "align symmetrize --forward fwd --reverse rev --heuristic union --output O1",
     "lexical": "phrases lexical --source tok.en --target tok.fr --alignment al --output-e2f O1 --output-f2e O2",
     "extract": "phrases extract --source tok.en --target tok.fr --alignment al --output O1",
@@ -52,7 +51,7 @@ STAGES = {
     "lm": "lm estimate --input tok.fr --order 2 --estimator builtin --output O1",
     "perplexity": "networks perplexity --model lm.arpa --input dev.fr --output O1",
     "pairs": "phrases import-table --phrase-table pt --output O1",
-    "vocabularies": "rnn prepare --source tok.en --target tok.fr --vocab-size 30 --output-dir OD",
+    "vocabularies": "networks prepare --network rnn --source tok.en --target tok.fr --vocab-size 30 --output-dir OD",
     "column": "phrases column --name wp --pairs pairs.safetensors --vocabularies vocabularies --output O1",
     "decode": "search decode --ini moses.ini --input dev.en --output O1 --nbest 3 --nbest-file O2 --report O3",
     "mert": "tuning tune --ini moses.ini --source dev.en --reference dev.fr --output-ini O1 --output-history O2 "
@@ -408,7 +407,8 @@ def test_a_sentence_that_is_too_long_for_the_search(place: Path, capsys: pytest.
 def test_a_text_of_a_language_model_stays_where_it_cannot_be_replaced(
     trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = "cslm prepare --input tok.fr --vocabulary vocabularies/vocab.target.txt --output-dir ids"
+    vocabulary = "--target-vocabulary vocabularies/vocab.target.txt"
+    command = f"networks prepare --network cslm --target tok.fr {vocabulary} --output-dir ids"
     assert main(command.split()) == 0
     capsys.readouterr()
     (trained / "tok.fr").write_bytes(b"f1\n\xff\n")

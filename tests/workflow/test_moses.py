@@ -41,7 +41,7 @@ def test_moses_for_everything_but_an_alignment_made_elsewhere(workflow, tmp_path
     (workflow.directory / "mine.align").write_text("0-0\n")
     settings = ["engine=moses", f"moses_home={home}", SYSTEMS, "lm={prune: [0, 1]}"]
     options = ["--config", *settings, "alignment={external: mine.align}"]
-    assert workflow.plan(*options).items() >= {"moses_train": 1, "moses_tune": 2, "check_alignment": 1}.items()
+    assert workflow.plan(*options).items() >= {"moses_train": 1, "moses_tune": 2}.items()
     assert not {rule for rule, part in PARTS.items() if not rule.startswith("moses_")} & set(workflow.plan(*options))
     command = workflow.commands("language_model", *options)
     assert f"--lmplz {home}/" in command

@@ -45,7 +45,7 @@ def assert_absent(jobs, *rules: str) -> None:
 def test_the_demo_corpus(plan):
     assert plan.items() >= (BASELINE | NETWORKS | {"mert": 9, "decode": 9, "score": 9, "table1": 1}).items()
     assert plan.items() >= {"demo": 1, "selection_score_bitext": 1, "selection_score_mono": 2, "provenance": 1}.items()
-    assert_absent(plan, "fetch", "unpack", "check_alignment")
+    assert_absent(plan, "fetch", "unpack")
 
 
 def test_commands_of_the_demo_corpus(plans):
@@ -142,9 +142,9 @@ def test_checks_of_a_corpus(own):
 
 def test_external_alignment(own):
     workflow, options = own
-    assert workflow.plan(*options)["check_alignment"] == 1
     assert_absent(workflow.plan(*options), "align_words", "symmetrize")
-    assert "--alignment results/align/external/aligned.gz " in workflow.commands("nnjm_prepare", *options)
+    for rule in ("nnjm_prepare", "extract", "lexical"):
+        assert "--alignment mine.align " in workflow.commands(rule, *options)
 
 
 def test_in_domain_text_of_one_language(own):
@@ -515,9 +515,10 @@ def test_lists_are_scored_once_for_all_weights(plans):
         "train_network lstm_forward": 1,
         "seq2seq_translate": 3,
         "nbest_lists": 2,
-        "rerank": 6,
+        "rerank": 2,
+        "rerank_evenly": 4,
     }
-    lists = {"rescore": 4, "even_weights": 4, "untuned_weights": 2, "tune_lists": 6, "score": 11}
+    lists = {"rescore": 4, "tune_lists": 6, "score": 11}
     assert jobs.items() >= (expected | lists | {"mert": 2, "train_network rnn": 1, "train_network cslm": 1}).items()
 
 

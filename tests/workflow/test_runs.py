@@ -340,8 +340,9 @@ def test_nothing_to_do_after_a_run(finished, small_config):
         ),
         (
             "seq2seq={settings: {epochs: 3}}",
-            {"train_network lstm": 4, "seq2seq_translate": 1, "rescore": 2, "tune_lists": 2, "rerank": 2},
-            ["mert", "nbest_lists", "even_weights"],
+            {"train_network lstm": 4, "seq2seq_translate": 1, "rescore": 2, "tune_lists": 2}
+            | {"rerank": 1, "rerank_evenly": 1},
+            ["mert", "nbest_lists"],
         ),
         (
             "cslm={settings: {epochs: 3}}",

@@ -1,5 +1,6 @@
-# Word alignment in both directions and symmetrisation, for every aligner of the configuration.
-ALIGNED = paths.alignments(settings)
+# Word alignment in both directions and symmetrisation, for every aligner of the configuration. An alignment made elsewhere
+# is checked by the commands that read it.
+ALIGNED = given(paths.alignments(settings))
 HEURISTICS = any_of([*registries.SYMMETRIZATIONS, settings.alignment.symmetrization])
 
 
@@ -71,25 +72,6 @@ else:
         shell:
             "rnnsmt align symmetrize --forward {input.forward:q} --reverse {input.backward:q} "
             "--heuristic {wildcards.heuristic} --output {output:q} &> {log:q}"
-
-
-rule check_alignment:
-    input:
-        source=texts.training_text(SOURCE),
-        target=texts.training_text(TARGET),
-        alignment=given(settings.alignment.external or []),
-    output:
-        "results/align/external/aligned.gz",
-    log:
-        "results/logs/align/check.log",
-    resources:
-        mem_mb=megabytes(350),
-        runtime=minutes(15, 0.05),
-    params:
-        version=version("align", "check"),
-    shell:
-        "rnnsmt align check --source {input.source:q} --target {input.target:q} "
-        "--alignment {input.alignment:q} --output {output:q} &> {log:q}"
 
 
 # The links of both directions, and symmetrised.

@@ -48,11 +48,11 @@ rule rnn_prepare:
         mem_mb=megabytes(400, 0.5),
         runtime=minutes(15, 0.02),
     params:
-        version=version("rnn", "prepare"),
+        version=version("networks", "prepare"),
         vocab_size=settings.rnn.vocab_size,
         directory=subpath(output[0], parent=True),
     shell:
-        "rnnsmt rnn prepare --source {input.source:q} --target {input.target:q} "
+        "rnnsmt networks prepare --network rnn --source {input.source:q} --target {input.target:q} "
         "--vocab-size {params.vocab_size} --output-dir {params.directory:q} &> {log:q}"
 
 
@@ -68,12 +68,12 @@ rule cslm_prepare:
         mem_mb=megabytes(150),
         runtime=minutes(15, 0.05),
     params:
-        version=version("cslm", "prepare"),
+        version=version("networks", "prepare"),
         texts=in_order(texts.lm_texts()),
         vocab_size=settings.rnn.vocab_size,
         directory=subpath(output[0], parent=True),
     shell:
-        "rnnsmt cslm prepare --input {input.text:q} --vocab-size {params.vocab_size} "
+        "rnnsmt networks prepare --network cslm --target {input.text:q} --vocab-size {params.vocab_size} "
         "--vocabulary-text {input.bitext:q} --output-dir {params.directory:q} &> {log:q}"
 
 
@@ -90,12 +90,12 @@ rule nnjm_prepare:
         mem_mb=megabytes(300, 2),
         runtime=minutes(15, 0.05),
     params:
-        version=version("nnjm", "prepare"),
+        version=version("networks", "prepare"),
         vocab_size=settings.rnn.vocab_size,
         directory=subpath(output[0], parent=True),
     shell:
-        "rnnsmt nnjm prepare --source {input.source:q} --target {input.target:q} --alignment {input.alignment:q} "
-        "--vocab-size {params.vocab_size} --output-dir {params.directory:q} &> {log:q}"
+        "rnnsmt networks prepare --network nnjm --source {input.source:q} --target {input.target:q} "
+        "--alignment {input.alignment:q} --vocab-size {params.vocab_size} --output-dir {params.directory:q} &> {log:q}"
 
 
 rule seq2seq_prepare:
@@ -110,13 +110,13 @@ rule seq2seq_prepare:
         mem_mb=megabytes(150, 3),
         runtime=minutes(15, 0.1),
     params:
-        version=version("seq2seq", "prepare"),
-        sizes=f"--source-vocab-size {settings.seq2seq.source_vocab_size} "
-        f"--target-vocab-size {settings.seq2seq.target_vocab_size} --max-length {settings.text.max_length}",
+        version=version("networks", "prepare"),
+        sizes=f"--vocab-size {settings.seq2seq.source_vocab_size} {settings.seq2seq.target_vocab_size} "
+        f"--max-length {settings.text.max_length}",
         directory=subpath(output[0], parent=True),
     shell:
-        "rnnsmt seq2seq prepare --source {input.source:q} --target {input.target:q} {params.sizes} "
-        "--output-dir {params.directory:q} &> {log:q}"
+        "rnnsmt networks prepare --network seq2seq --source {input.source:q} --target {input.target:q} "
+        "{params.sizes} --output-dir {params.directory:q} &> {log:q}"
 
 
 # There are networks.seeds trainings of each network, results/{name}/network1, network2 ...

@@ -60,40 +60,10 @@ rule nbest_lists:
         "{params.limits} --device {resources.device} --threads {threads} &> {log:q}"
 
 
-# Weight 1 for the appended feature: the average of the system's score and the LSTM's, with equal weights.
-rule even_weights:
-    input:
-        lambda w: expand(f"{RUN}/moses.ini", system=systems.rescored_by(w.system), run=RUNS),
-    output:
-        expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-    log:
-        "results/logs/seq2seq/weights.{system}.log",
-    wildcard_constraints:
-        system=any_of(name for name in systems.rescored if name not in systems.tuned_on_lists),
-    resources:
-        mem_mb=megabytes(100),
-        runtime=minutes(10),
-    params:
-        version=version("moses", "add-feature"),
-        name=lambda w: systems.list_feature(w.system),
-        weight=1,
-    shell:
-        "rnnsmt moses add-feature --ini {input:q} --name {params.name} --weight {params.weight} --output {output:q} &> {log:q}"
-
-
-# Weight 0, with which tuning on the lists starts.
-use rule even_weights as untuned_weights with:
-    output:
-        expand(f"{RUN}/untuned.ini", run=RUNS, allow_missing=True),
-    wildcard_constraints:
-        system=any_of(systems.tuned_on_lists),
-    params:
-        weight=0,
-
-
+# The feature that the lists have in addition starts with weight 0.
 rule tune_lists:
     input:
-        ini=f"{RUN}/untuned.ini",
+        ini=lambda w: RUN.format(system=systems.rescored_by(w.system), run=w.run) + "/moses.ini",
         nbest=lambda w: systems.rescored_lists(w.system, w.run, "dev"),
         source=texts.set_text("preprocessed", "dev", SOURCE),
         reference=texts.set_text("preprocessed", "dev", TARGET),
@@ -109,30 +79,55 @@ rule tune_lists:
     params:
         version=version("tuning", "optimize", registries.OPTIMIZERS.package(settings.tuning.optimizer)),
         options=systems.optimizer_options(),
+        feature=lambda w: systems.list_feature(w.system),
         seed=lambda w: settings.seed + int(w.run),
     shell:
-        "rnnsmt tuning optimize --ini {input.ini:q} --nbest {input.nbest:q} --source {input.source:q} "
-        "--reference {input.reference:q} --seed {params.seed} {params.options} --threads {threads} "
-        "--output-ini {output:q} &> {log:q}"
+        "rnnsmt tuning optimize --ini {input.ini:q} --feature {params.feature}=0 --nbest {input.nbest:q} "
+        "--source {input.source:q} --reference {input.reference:q} --seed {params.seed} {params.options} "
+        "--threads {threads} --output-ini {output:q} &> {log:q}"
+
+
+def rescored_lists(system):
+    """Return the n-best lists of all runs and sets with the scores of the networks of a system."""
+    return [systems.rescored_lists(system, run, name) for run in RUNS for name in SETS]
 
 
 rule rerank:
     input:
         ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-        nbest=lambda w: [systems.rescored_lists(w.system, run, name) for run in RUNS for name in SETS],
-        source=[texts.set_text("preprocessed", name, SOURCE) for name in SETS],
+        nbest=lambda w: rescored_lists(w.system),
+        source=LIST_SOURCES,
     output:
         text=of_every_run("output"),
         report=of_every_run("decode.json"),
     log:
         "results/logs/seq2seq/rerank.{system}.log",
     wildcard_constraints:
-        system=any_of(systems.rescored),
+        system=any_of(systems.tuned_on_lists),
     resources:
         mem_mb=megabytes(300, 9 / len(RUNS)),
         runtime=minutes(60, 1),
     params:
         version=version("tuning", "rerank"),
+        weights=[],
     shell:
         "rnnsmt tuning rerank --ini {input.ini:q} --nbest {input.nbest:q} --input {input.source:q} "
-        "--output {output.text:q} --report {output.report:q} &> {log:q}"
+        "{params.weights:q} --output {output.text:q} --report {output.report:q} &> {log:q}"
+
+
+# Weight 1 for the feature that the lists have in addition: the average of the system's score and the network's, with equal
+# weights.
+use rule rerank as rerank_evenly with:
+    input:
+        ini=lambda w: expand(f"{RUN}/moses.ini", system=systems.rescored_by(w.system), run=RUNS),
+        nbest=lambda w: rescored_lists(w.system),
+        source=LIST_SOURCES,
+    output:
+        text=of_every_run("output"),
+        report=of_every_run("decode.json"),
+        ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
+    wildcard_constraints:
+        system=any_of(name for name in systems.rescored if name not in systems.tuned_on_lists),
+    params:
+        version=version("tuning", "rerank"),
+        weights=lambda w, output: ["--feature", f"{systems.list_feature(w.system)}=1", "--output-ini", *output.ini],

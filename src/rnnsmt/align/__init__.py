@@ -1,8 +1,8 @@
 """Word alignment and symmetrisation."""
 
-from rnnsmt.align.operations import MAX_PAIRS, check, symmetrize, words
+from rnnsmt.align.operations import MAX_PAIRS, symmetrize, words
 
-__all__ = ["MAX_PAIRS", "check", "symmetrize", "words"]
+__all__ = ["MAX_PAIRS", "symmetrize", "words"]
 
 MODEL1_ITERATIONS = 5
 

@@ -101,51 +101,6 @@ def words(
 
 
 @operation(version=1)
-def check(source: Text, target: Text, alignment: Alignment, output: OptionalOutput = None) -> "WordAlignment":
-    r"""Check a word alignment from another program against its text.
-
-    Input and output are in Pharaoh format: ``i-j`` links source word i to target word j (0-based), one line per
-    sentence pair. The links of a line are written sorted and without duplicates; nothing else is changed. An alignment
-    with a different number of lines, or with a link beyond the end of a sentence, is an error.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt align check --source results/corpus/joined/train.en.gz \
-            --target results/corpus/joined/train.fr.gz --alignment try/aligned.gz --output try/checked.gz
-
-    Args:
-        source: tokenised source side, one sentence per line.
-        target: tokenised target side, one sentence per line.
-        alignment: alignment to check, in Pharaoh format.
-        output: output file: the same links, sorted by source position.
-
-    Returns:
-        The sorted, distinct links.
-
-    Raises:
-        InputError: the alignment is not one of this text, or a line is not a list of links.
-    """
-    import numpy as np
-
-    from rnnsmt.formats.pharaoh import WordAlignment, distinct, links_file, read_links_of
-
-    counts = {"sentences": 0, "links": 0, "duplicate links removed": 0, "sentences without links": 0}
-
-    def once_each(path: str, source: str, target: str) -> "Iterator[Links]":
-        for links in read_links_of(path, source, target):
-            once = distinct(links)
-            counts["sentences"] += links.sentences
-            counts["duplicate links removed"] += len(links.source) - len(once.source)
-            counts["sentences without links"] += int(np.count_nonzero(np.diff(links.offsets) == 0))
-            yield once
-
-    with TextFiles() as files:
-        path = links_file(files, "alignment", alignment)
-        blocks = once_each(path, files.of("source", source), files.of("target", target))
-        return WordAlignment.of(blocks, output, counts)
-
-
-@operation(version=1)
 def symmetrize(
     forward: Alignment,
     reverse: Alignment,

@@ -302,7 +302,7 @@ def phrase_examples(
         table_scores: output of `phrases score`, or scores of an imported table.
         scores: scores of the pairs by the network, written by `phrases column`, in consecutive shards.
         model: model file written by `networks train`.
-        vocabularies: directory written by `rnn prepare`.
+        vocabularies: directory written by `networks prepare --network rnn`.
         output_json: output file (JSON).
         output_md: output file (Markdown).
         number: number of frequent and of rare source phrases to list.
@@ -370,7 +370,7 @@ def embeddings(
     Args:
         model: model file written by `networks train`.
         pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
-        vocabularies: directory written by `rnn prepare`.
+        vocabularies: directory written by `networks prepare --network rnn`.
         output: output files: the figure (.png or .svg).
         output_zooms: output files: enlarged views of the clusters (.png or .svg).
         output_json: output file: points, labels and clusters (JSON).

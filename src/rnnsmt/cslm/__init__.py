@@ -1,6 +1,5 @@
 """The continuous-space language model (CSLM), a feed-forward network over the preceding words."""
 
-from rnnsmt.cslm.operations import prepare
 from rnnsmt.cslm.settings import CslmSettings
 
-__all__ = ["CslmSettings", "prepare"]
+__all__ = ["CslmSettings"]

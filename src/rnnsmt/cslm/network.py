@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.paths import StrPath
 from rnnsmt.cslm.settings import PRESETS, CslmSettings
-from rnnsmt.networks.network import ListScores, Network
+from rnnsmt.networks.network import ListScores, Network, TrainingTexts
 
 if TYPE_CHECKING:
     from rnnsmt.networks.devices import DeviceSetup
@@ -23,9 +23,16 @@ class CslmNetwork(Network):
     """
 
     data = ("text",)
+    texts = ("target_vocabulary", "vocabulary_text")
     presets = PRESETS
     list_feature = "CSLM0"
     version = 7
+
+    def prepare(self, texts: TrainingTexts, output_dir: str) -> dict[str, object]:
+        """Write the words of a text as ids; words outside the vocabulary are one class, lines without words skipped."""
+        from rnnsmt.cslm.text import prepare_text
+
+        return prepare_text(texts.target, texts.vocabulary(1), output_dir)
 
     def task(self, data: Sequence[Path], settings: CslmSettings, seed: int, setup: "DeviceSetup") -> "Task":
         """Return the training on the n-grams of a text."""

@@ -15,7 +15,7 @@ from rnnsmt.base.reading import check_utf8, read_line_blocks
 from rnnsmt.networks.batches import Index
 from rnnsmt.networks.data import NULL, UNK, IdDirectory, IdFormat, Vocabulary, finish_id_directory, write_id_directory
 
-FORMAT = IdFormat("text.json", "rnnsmt-cslm-text-2", ("",), "run `cslm prepare` again")
+FORMAT = IdFormat("text.json", "rnnsmt-cslm-text-2", ("",), "run `networks prepare` again")
 
 Ids = NDArray[np.int32]
 

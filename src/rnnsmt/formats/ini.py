@@ -8,7 +8,7 @@ is therefore started inside the model directory.
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
@@ -338,6 +338,18 @@ class MosesIni:
         """Return the weight of one score, named like ``TranslationModel0:2``."""
         name, _, index = score.rpartition(":")
         return self.weights[name][int(index)]
+
+    def add_scores_of_lists(self, weights: Mapping[str, float]) -> None:
+        """Add features of rescored n-best lists, which decoders cannot compute, with their weights.
+
+        Raises:
+            InputError: the ini has a feature of this name.
+        """
+        for name, weight in weights.items():
+            if name in self.weights:
+                raise InputError(f"{self.path}: already has a feature {name}; rescore with another --feature")
+            self.features.append(Feature(RESCORING, name, {"name": name}))
+            self.weights[name] = [weight]
 
     def set_weight(self, score: str, value: float) -> None:
         """Set the weight of one score, named like ``TranslationModel0:2``."""

@@ -1,7 +1,6 @@
 """Operations on files of Moses, and those that call its programs."""
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -27,7 +26,7 @@ from rnnsmt.base.arguments import (
 )
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
-from rnnsmt.base.operations import Values, Written, WrittenFiles, operation
+from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import read_lines, read_references
 from rnnsmt.base.writing import write_report
@@ -143,54 +142,6 @@ def write_ini(
     return Written(Path(output), {"features": len(ini.features), "weights": sum(len(w) for w in ini.weights.values())})
 
 
-@operation(version=2)
-def add_feature(
-    ini: InputFiles,
-    output: OutputFiles,
-    *,
-    name: Annotated[str, Field(metavar="NAME")] = "LSTM0",
-    weight: Annotated[float, Field(metavar="W")],
-) -> WrittenFiles:
-    r"""Add the feature of rescored n-best lists to a moses.ini, for `tuning optimize` and `tuning rerank`.
-
-    The feature has the type Rescored. Decoders cannot compute such a feature and reject the ini. The other weights are
-    not changed. With weight 1, the score of a hypothesis is the sum of the system score and the feature value.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt moses add-feature --ini results/systems/baseline/run1/moses.ini --weight 1 --output try/even.ini
-
-    Args:
-        ini: moses.ini used to create the n-best lists.
-        output: output files: moses.ini with the feature, one for each ``ini``.
-        name: name of the feature in the n-best lists.
-        weight: weight of the feature; 1: unweighted mean of system score and feature.
-
-    Returns:
-        The files of ``output``.
-
-    Raises:
-        InputError: the numbers of files differ, the name is invalid, or an ini already has a feature of this name.
-    """
-    from rnnsmt.formats.ini import RESCORING, Feature, MosesIni
-
-    inis, outputs = each(ini), each(output)
-    if len(inis) != len(outputs):
-        raise InputError(f"{len(inis)} --ini but {len(outputs)} --output; the numbers of files must be equal")
-    if not name.isidentifier() or not isfinite(weight):
-        raise InputError(
-            f"--name {name} --weight {weight}: the name must have the form LSTM0, and the weight must be finite"
-        )
-    for path, target in zip(inis, outputs, strict=True):
-        read = MosesIni.read(path)
-        if name in read.weights:
-            raise InputError(f"{path}: already has a feature {name}; choose another --name")
-        read.features.append(Feature(RESCORING, name, {"name": name}))
-        read.weights[name] = [weight]
-        read.write(target)
-    return WrittenFiles(map(Path, outputs), {"inis": len(inis)})
-
-
 @operation(version=1)
 def align(
     source: Text,
@@ -234,7 +185,7 @@ def align(
     return Written(Path(output), figures)
 
 
-@operation(version=1)
+@operation(version=2)
 def train(
     source: Texts,
     target: Texts,
@@ -250,8 +201,8 @@ def train(
 ) -> Written:
     r"""Train lexical, phrase and reordering tables on an aligned corpus with train-model.perl.
 
-    Multiple files are concatenated, with texts and alignments in the same order. To use two alignments of the same
-    text, specify the text twice.
+    The n-th files of source, target and alignment are parallel. To use two alignments of the same text, specify the
+    text twice. Repeated links of a line count once, and their order has no effect.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -269,7 +220,8 @@ def train(
         The directory; its figures are those of the tables.
 
     Raises:
-        InputError: the texts and alignments differ in length, or a program is missing or fails.
+        InputError: text and alignment differ in length, a link points beyond the end of a sentence, or a program is
+            missing or fails.
     """
     from rnnsmt.moses.installation import Installation
     from rnnsmt.moses.training import train as train_tables

@@ -9,6 +9,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import count_lines, read_byte_lines
 from rnnsmt.base.writing import atomic_path, scratch_directory, write_lines, write_plain
+from rnnsmt.formats.pharaoh import distinct, read_links_of, write_links
 from rnnsmt.moses.installation import TRAIN, Installation, run
 from rnnsmt.plan.derived import MOSES_SYMMETRIZATIONS
 from rnnsmt.plan.paths import PHRASE_TABLE, REORDERING_TABLE
@@ -113,26 +114,29 @@ def train(
 
     Args:
         sources, targets: the parallel text, in one or more files, which are concatenated.
-        alignments: word alignments, in the same order. If the same text is given with several alignments, these are
-            counted together.
+        alignments: word alignment of each file, which is checked. If the same text is given with several alignments,
+            these are counted together.
         log: log file for the output of the programs.
         max_length: maximum number of words of a phrase.
         smoothing: a key of ``SCORE_OPTIONS``.
         memory_mb: memory in MB; a fifth is used as the buffer of the sort program.
     """
+    if not len(sources) == len(targets) == len(alignments):
+        raise InputError(
+            f"--source has {len(sources)} files, --target {len(targets)} and --alignment {len(alignments)}; "
+            "specify the same number of each, in the same order"
+        )
     with scratch_directory(output_dir.resolve() / PHRASE_TABLE) as work:
         files = [work / f"corpus.{side}" for side in SIDES]
-        numbers = [write_plain(paths, file) for paths, file in zip((sources, targets), files, strict=True)]
+        sentences, _ = (write_plain(paths, file) for paths, file in zip((sources, targets), files, strict=True))
         (work / "model").mkdir()
-        numbers.append(write_plain(alignments, work / "model" / "aligned.links"))
-        if len(set(numbers)) > 1:
-            raise InputError(
-                f"source, target and alignment have {', '.join(map(str, numbers))} lines; their numbers of lines "
-                "must be equal"
-            )
+        # the script neither checks the bounds of links, nor counts a repeated one once
+        corpora = zip(alignments, sources, targets, strict=True)
+        links = (distinct(block) for paths in corpora for block in read_links_of(*paths))
+        write_links(work / "model" / "aligned.links", links)
         options = SCORE_OPTIONS[smoothing]
         # at most ``threads``, but few enough that no part of the text is empty when the script splits it
-        cores = -(-numbers[0] // max(numbers[0] // threads + 1, 1)) or 1
+        cores = -(-sentences // max(sentences // threads + 1, 1)) or 1
         seconds, printed = run(
             [
                 moses.program(TRAIN), "-root-dir", work, "-corpus", work / "corpus", "-f", SIDES[0], "-e", SIDES[1],
@@ -154,4 +158,4 @@ def train(
         for name in TABLES:
             with atomic_path(output_dir / name) as temporary:
                 shutil.copyfile(work / "model" / name, temporary)
-    return {"sentences": numbers[0], "phrase pairs": lines[PHRASE_TABLE], "CPU seconds": round(seconds, 1)}
+    return {"sentences": sentences, "phrase pairs": lines[PHRASE_TABLE], "CPU seconds": round(seconds, 1)}

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rnnsmt.networks.operations import perplexity as perplexity
+    from rnnsmt.networks.operations import prepare as prepare
     from rnnsmt.networks.operations import rescore as rescore
     from rnnsmt.networks.operations import train as train
 
-__all__ = ["perplexity", "rescore", "train"]
+__all__ = ["perplexity", "prepare", "rescore", "train"]
 
 
 def __getattr__(name: str) -> object:

@@ -82,12 +82,6 @@ def split(line: str) -> list[str]:
     return [word.decode() for word in line.encode().split()]
 
 
-def check_size(size: int, option: str = "--vocab-size") -> None:
-    """Check the size of a vocabulary without EOS; ``option`` is the name of its option, for the message."""
-    if size < 3:
-        raise InputError(f"{option} {size}: must be at least 3 (id 0, UNK and one word)")
-
-
 class TextCounts(NamedTuple):
     """Frequencies of the words of texts, and the number of lines of all texts."""
 
@@ -143,7 +137,6 @@ class Vocabulary:
     @classmethod
     def of_texts(cls, paths: list[str], size: int, what: str) -> "Vocabulary":
         """Build a vocabulary of the most frequent words of texts; see ``from_counts`` and ``count_words``."""
-        check_size(size)
         return cls.from_counts(count_words(paths, what).words, size)
 
     @classmethod

@@ -8,6 +8,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from rnnsmt.networks.settings import TrainingSettings
 from rnnsmt.registries import NETWORKS
 
 if TYPE_CHECKING:
+    from rnnsmt.networks.data import Vocabulary
     from rnnsmt.networks.devices import DeviceSetup
     from rnnsmt.networks.task import Task
     from rnnsmt.networks.text_scores import PerplexityReport
@@ -40,12 +42,43 @@ MOST_BYTES = 100_000_000
 
 DATA = {
     "pairs": "phrase pairs, written by `phrases extract` or `phrases import-table`",
-    "vocabularies": "directory written by `rnn prepare`",
-    "text": "directory written by `cslm prepare`",
-    "examples": "directory written by `nnjm prepare`",
-    "sentences": "directory written by `seq2seq prepare`",
+    "vocabularies": "directory written by `networks prepare --network rnn`",
+    "text": "directory written by `networks prepare --network cslm`",
+    "examples": "directory written by `networks prepare --network nnjm`",
+    "sentences": "directory written by `networks prepare --network seq2seq`",
 }
 """Training data by name. The workflow prepares what the networks of a run read."""
+
+
+@dataclass(frozen=True)
+class TrainingTexts:
+    """Texts from which `networks prepare` makes the training data of a network.
+
+    Attributes:
+        source, target: files of each side; the n-th files are parallel.
+        alignment: Pharaoh files of the n-th files of both sides.
+        vocab_sizes: sizes of the vocabularies of source and target.
+        vocabularies: files with these vocabularies, instead of the most frequent words of the texts.
+        vocabulary_text: files whose words are counted instead of those of the target side.
+        max_length: maximum number of words of a sentence.
+    """
+
+    source: list[str]
+    target: list[str]
+    alignment: list[str]
+    vocab_sizes: tuple[int, int]
+    vocabularies: tuple[StrPath | None, StrPath | None]
+    vocabulary_text: list[str]
+    max_length: int
+
+    def vocabulary(self, side: int) -> "Vocabulary":
+        """Return the vocabulary of the source (0) or target side (1)."""
+        from rnnsmt.networks.data import Vocabulary
+
+        if (path := self.vocabularies[side]) is not None:
+            return Vocabulary.read(path)
+        counted = (self.source, self.vocabulary_text or self.target)[side]
+        return Vocabulary.of_texts(counted, self.vocab_sizes[side], f"on the {('source', 'target')[side]} side")
 
 
 class Network(ABC):
@@ -53,6 +86,8 @@ class Network(ABC):
 
     Attributes:
         data: names of the training data, keys of ``DATA``, in the order of ``task``.
+        texts: arguments of `networks prepare` that its training data are made from, besides the target text; empty: the
+            command does not make them.
         presets: settings by name. Without another choice, a run uses ``demo`` for the demo corpus, otherwise
             ``default``.
         default: name of a preset.
@@ -63,6 +98,7 @@ class Network(ABC):
     """
 
     data: Sequence[str]
+    texts: Sequence[str] = ()
     presets: Mapping[str, Any]
     default: str = "small"
     list_feature: str = ""
@@ -80,6 +116,10 @@ class Network(ABC):
 
         data: the paths of ``data``.
         """
+
+    def prepare(self, texts: TrainingTexts, output_dir: str) -> dict[str, object]:
+        """Write the directory of its training data, if it has ``texts``; return the statistics of the stage."""
+        raise NotImplementedError
 
     def read_source(self, path: StrPath) -> list[str]:
         """Return the sentences of the source text of n-best lists, if ``reads_source``."""

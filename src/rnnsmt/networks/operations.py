@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 from rnnsmt.base.arguments import (
     SAVE_EVERY,
     THREADS,
+    Alignments,
     CheckpointDir,
     InputFile,
     InputFiles,
     OptionalOutput,
+    OutputDirectory,
     OutputFile,
     OutputFiles,
+    Positive,
     SaveEvery,
     Seed,
     TextFiles,
@@ -24,9 +27,10 @@ from rnnsmt.base.arguments import (
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Written, WrittenFiles, operation
+from rnnsmt.base.options import option
 from rnnsmt.base.paths import StrPath
-from rnnsmt.config.sections import Device, Rnn, Unknown
-from rnnsmt.networks.network import DATA, SettingsOptions, kind_of, kind_or_none
+from rnnsmt.config.sections import Device, Preprocessing, Rnn, Unknown, VocabSize
+from rnnsmt.networks.network import DATA, SettingsOptions, TrainingTexts, kind_of, kind_or_none
 from rnnsmt.networks.options import Ensembles, need_torch
 from rnnsmt.networks.settings import TrainingSettings
 from rnnsmt.registries import NETWORKS
@@ -38,6 +42,104 @@ if TYPE_CHECKING:
     from rnnsmt.networks.text_scores import PerplexityReport
 
 NetworkName = Annotated[str, Field(registry=NETWORKS)]
+
+VocabSizes = Annotated[
+    VocabSize | Sequence[VocabSize],
+    Field(metavar="N", expected="an integer from 3 or two of them", several=True),
+]
+
+
+@operation(version=1)
+def prepare(
+    network: NetworkName,
+    target: Texts,
+    output_dir: OutputDirectory,
+    *,
+    source: Texts | None = None,
+    alignment: Alignments | None = None,
+    vocab_size: VocabSizes = Rnn.vocab_size,
+    source_vocabulary: InputFile | None = None,
+    target_vocabulary: InputFile | None = None,
+    vocabulary_text: Texts | None = None,
+    max_length: Positive | None = None,
+) -> Written:
+    r"""Make the training data of a network from texts: vocabularies, and memory-mapped arrays of word ids.
+
+    The vocabulary of a side consists of its most frequent words; all other words are mapped to one class, UNK. The
+    networks, and what their directories contain:
+
+        rnn       vocabularies of source and target, in which other commands read phrase pairs
+        cslm      text of the target language, with its vocabulary; lines without words are skipped
+        nnjm      source and target text with their alignment, from which every target word is affiliated with one
+                  source word (Devlin et al. 2014): the middle one of those to which it is linked, or the affiliation of
+                  the nearest linked target word; sentence pairs without a link are skipped and counted
+        seq2seq   source and target text; sentence pairs with an empty side, or a side longer than ``max_length``, are
+                  skipped and counted
+
+    Examples, in the directory of a run of the demo corpus:
+
+        rnnsmt networks prepare --network rnn --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz --vocab-size 1500 --output-dir try/vocabularies
+        rnnsmt networks prepare --network cslm --target results/corpus/truecased/harbour.fr.gz \
+            results/corpus/truecased/gazette.fr.gz --vocab-size 1500 --output-dir try/text
+        rnnsmt networks prepare --network nnjm --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz \
+            --alignment results/align/model4/aligned.grow-diag-final-and.gz \
+            --source-vocabulary results/rnn/vocabularies/vocab.source.txt \
+            --target-vocabulary results/rnn/vocabularies/vocab.target.txt --output-dir try/examples
+        rnnsmt networks prepare --network seq2seq --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz --vocab-size 1500 --output-dir try/sentences
+
+    Args:
+        network: kind of network.
+        target: tokenised target text, one sentence per line.
+        output_dir: output directory.
+        source: tokenised source text, parallel to it, for rnn, nnjm and seq2seq.
+        alignment: word alignment of both in Pharaoh format (i-j), for nnjm.
+        vocab_size: size of each vocabulary, or of the source and of the target vocabulary: the most frequent words, UNK
+            and a reserved id.
+        source_vocabulary: vocabulary file of the source side instead of the most frequent words, for nnjm.
+        target_vocabulary: the same of the target side, for cslm and nnjm, such as vocab.target.txt of rnn.
+        vocabulary_text: text whose most frequent words are the vocabulary, for cslm (default: ``target``).
+        max_length: maximum number of words of a sentence, for seq2seq (default: 80).
+
+    Returns:
+        The directory; its figures are the numbers of sentences and words, or sizes and coverage of the vocabularies.
+
+    Raises:
+        InputError: the sides differ in length, a text has no words, a link is out of range, no sentence remains, or
+            an argument is missing or is not one for this network.
+    """
+    from rnnsmt.formats.pharaoh import links_files
+
+    kind = NETWORKS[network]
+    if not kind.texts:
+        raise InputError(f"--network {network}: its training data are not made from texts")
+    given = {
+        "source": source, "alignment": alignment, "source_vocabulary": source_vocabulary,
+        "target_vocabulary": target_vocabulary, "vocabulary_text": vocabulary_text, "max_length": max_length,
+    }  # fmt: skip
+    for name, value in given.items():
+        if value is not None and name not in kind.texts:
+            raise InputError(f"{option(name)}: is not used for {network}; remove it")
+        if value is None and name in kind.texts and name in ("source", "alignment"):
+            raise InputError(f"{option(name)}: is required for {network}")
+    if vocabulary_text is not None and target_vocabulary is not None:
+        raise InputError("--vocabulary-text: cannot be combined with --target-vocabulary; remove one of them")
+    sizes = each(vocab_size)
+    if len(sizes) > 2:
+        raise InputError(f"--vocab-size: {len(sizes)} given, but there are two vocabularies")
+    with TextFiles() as files:
+        texts = TrainingTexts(
+            [] if source is None else files.all_of("source", source),
+            files.all_of("target", target),
+            [] if alignment is None else links_files(files, "alignment", alignment),
+            (sizes[0], sizes[-1]),
+            (source_vocabulary, target_vocabulary),
+            [] if vocabulary_text is None else files.all_of("vocabulary_text", vocabulary_text),
+            Preprocessing.max_length if max_length is None else max_length,
+        )
+        return Written(Path(output_dir), kind.prepare(texts, str(output_dir)))
 
 
 @operation(version=1)
@@ -60,10 +162,10 @@ def train(
     The networks, and what they are trained on:
 
         rnn       RNN Encoder-Decoder (Cho et al. 2014), on phrase pairs (`phrases extract`) in the vocabularies of
-                  `rnn prepare`: two paths
-        cslm      continuous-space language model (Schwenk 2007), on the directory of `cslm prepare`
-        nnjm      neural network joint model (Devlin et al. 2014), on the directory of `nnjm prepare`
-        seq2seq   LSTM encoder-decoder (Sutskever, Vinyals and Le 2014), on the directory of `seq2seq prepare`
+                  `networks prepare`: two paths
+        cslm      continuous-space language model (Schwenk 2007), on the directory of `networks prepare`
+        nnjm      neural network joint model (Devlin et al. 2014), on the directory of `networks prepare`
+        seq2seq   LSTM encoder-decoder (Sutskever, Vinyals and Le 2014), on the directory of `networks prepare`
 
     Outputs are the network and its learning curve (JSON). Held-out examples are evaluated several times (rnn, seq2seq)
     or after every epoch (cslm, nnjm); training of the latter ends after the maximum number of epochs, or when the
@@ -130,9 +232,8 @@ def rescore(
 
     The feature ``CSLM0= x`` or, for LSTMs, ``LSTM0= x`` (see ``feature``) is appended to the features of every
     hypothesis; x is ln p of the whole translation, including the end of the sentence. The total score of a hypothesis
-    is not changed: `moses add-feature` writes the moses.ini with the feature, `tuning optimize` determines its weight
-    (weight 1 corresponds to the unweighted mean of Sutskever et al. 2014), and `tuning rerank` selects the best
-    hypotheses with it.
+    is not changed: `tuning optimize --feature` determines its weight, and `tuning rerank` selects the best hypotheses
+    with it, or with a given one (--feature LSTM0=1 is the unweighted mean of Sutskever et al. 2014).
 
     One ``model`` is used for all n-best lists, or one for each list. Lists of the same model and text are read
     together: a translation that several of them have is scored once. LSTMs read the ``source``, and compute every
@@ -219,8 +320,8 @@ def perplexity(
 
     Args:
         model: model file written by `networks train`, or an n-gram model of order 2 to 6 (ARPA or KenLM binary).
-        input: tokenised text, one sentence per line; for a joint model, the directory written by `nnjm prepare` with
-            the vocabularies of the model.
+        input: tokenised text, one sentence per line; for a joint model, the directory written by `networks prepare`
+            with the vocabularies of the model.
         output: output file (JSON).
         compare: model for comparison: an n-gram model (ARPA) for a CSLM, a CSLM for a joint model.
 

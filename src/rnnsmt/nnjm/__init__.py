@@ -1,6 +1,5 @@
 """The neural network joint model of Devlin et al. (2014): a language model that also reads a window of source words."""
 
-from rnnsmt.nnjm.operations import prepare
 from rnnsmt.nnjm.settings import JointSettings
 
-__all__ = ["JointSettings", "prepare"]
+__all__ = ["JointSettings"]

@@ -65,7 +65,7 @@ def windows_at(
     return windows
 
 
-FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-3", ("source", "target"), "run `nnjm prepare` again")
+FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-3", ("source", "target"), "run `networks prepare` again")
 
 
 class Examples(IdDirectory):

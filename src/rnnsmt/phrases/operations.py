@@ -269,7 +269,7 @@ def column(
     Args:
         pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
         output: output file: scores (safetensors, array ``score``).
-        vocabularies: directory written by `rnn prepare`, for rnn and wp.
+        vocabularies: directory written by `networks prepare --network rnn`, for rnn and wp.
         model: trained network, for scores of networks.
         shard: score only shard K of N.
 

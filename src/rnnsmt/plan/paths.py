@@ -50,7 +50,7 @@ def alignments(config: Config) -> list[str]:
     """Return the symmetrised alignments from which phrases are extracted."""
     alignment = config.alignment
     if alignment.external:
-        return ["results/align/external/aligned.gz"]
+        return [alignment.external]
     return [f"results/align/{aligner}/aligned.{alignment.symmetrization}.gz" for aligner in alignment.aligners]
 
 

@@ -338,14 +338,12 @@ class Systems:
         return f"{directory}/{name}.{lstm}.{size}.nbest.gz"
 
     def list_files(self, system: str, sets: Iterable[str]) -> list[str]:
-        """Return the n-best lists of a system that rescores another one, for every run, and its ini before tuning."""
+        """Return the n-best lists of a system that rescores another one, for every run."""
         files = []
         for run in self.runs:
             directory = RUN.format(system=self.rescored_by(system), run=run)
             files += [f"{directory}/{name}.nbest.gz" for name in sets]
             files += [self.rescored_lists(system, run, name) for name in sets]
-            if system in self.tuned_on_lists:
-                files.append(f"{RUN.format(system=system, run=run)}/untuned.ini")
         return files
 
     def has_cslm_on_lists(self, system: str) -> bool:

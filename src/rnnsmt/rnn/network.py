@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rnnsmt.networks.network import Network
+from rnnsmt.networks.network import Network, TrainingTexts
 from rnnsmt.rnn.settings import PRESETS, RnnSettings
 
 if TYPE_CHECKING:
@@ -16,8 +16,15 @@ class RnnNetwork(Network):
     """The RNN Encoder-Decoder (Cho et al. 2014), trained on phrase pairs."""
 
     data = ("pairs", "vocabularies")
+    texts = ("source",)
     presets = PRESETS
     version = 7
+
+    def prepare(self, texts: TrainingTexts, output_dir: str) -> dict[str, object]:
+        """Write the vocabularies of both sides; the pairs are those of `phrases extract`."""
+        from rnnsmt.rnn.pairs import write_vocabularies
+
+        return write_vocabularies(texts.source, texts.target, output_dir, texts.vocab_sizes)
 
     def task(self, data: Sequence[Path], settings: RnnSettings, seed: int, setup: "DeviceSetup") -> "Task":
         """Return the training on phrase pairs in the vocabularies."""

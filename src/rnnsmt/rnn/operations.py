@@ -1,59 +1,18 @@
 """Operations on the RNN Encoder-Decoder."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from rnnsmt.base.arguments import (
     THREADS,
     InputDirectory,
     InputFile,
     OptionalOutput,
-    OutputDirectory,
     Positive,
     Text,
     TextFiles,
-    Texts,
     Threads,
 )
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.operations import Values, Written, operation
-from rnnsmt.config.sections import Device, Rnn, VocabSize
-
-if TYPE_CHECKING:
-    pass
-
-
-@operation(version=4)
-def prepare(
-    source: Texts, target: Texts, output_dir: OutputDirectory, *, vocab_size: VocabSize = Rnn.vocab_size
-) -> Written:
-    r"""Make the vocabularies of the networks from the training corpus.
-
-    The vocabulary of a side consists of the most frequent words of that side of the corpus; all other words are mapped
-    to UNK.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt rnn prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
-            --vocab-size 1500 --output-dir try/vocabularies
-
-    Args:
-        source: source side of the parallel corpus, tokenised.
-        target: target side of the parallel corpus, tokenised.
-        output_dir: output directory.
-
-    Returns:
-        The directory; its figures are the sizes of the vocabularies, and the share of the words of each side of the
-        corpus that are in the vocabulary.
-
-    Raises:
-        InputError: the sides differ in length, or have no words.
-    """
-    from rnnsmt.rnn.pairs import write_vocabularies
-
-    with TextFiles() as files:
-        texts = files.all_of("source", source), files.all_of("target", target)
-        return Written(Path(output_dir), write_vocabularies(*texts, output_dir, vocab_size))
+from rnnsmt.base.operations import Values, operation
+from rnnsmt.config.sections import Device, Rnn
 
 
 @operation(version=1)
@@ -81,7 +40,7 @@ def translate(
 
     Args:
         model: model file written by `networks train`.
-        vocabularies: directory written by `rnn prepare`.
+        vocabularies: directory written by `networks prepare --network rnn`.
         input: source phrases, tokenised, one per line.
         output: output file: target phrases.
         max_length: maximum length of a target phrase in words.

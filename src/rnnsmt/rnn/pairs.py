@@ -16,7 +16,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.writing import write_report
 from rnnsmt.networks.batches import Index
-from rnnsmt.networks.data import UNK, Vocabulary, check_size, count_words, read_apart
+from rnnsmt.networks.data import UNK, Vocabulary, count_words, read_apart
 from rnnsmt.phrases.pairs import SIDES, PhraseIds, PhrasePairs, runs_of
 
 BLOCK = 1 << 20
@@ -167,15 +167,14 @@ def words_outside(pairs: Pairs, begin: int, end: int) -> Iterator[NDArray[np.int
 
 
 def write_vocabularies(
-    source: Sequence[str], target: Sequence[str], output_dir: StrPath, size: int
+    source: Sequence[str], target: Sequence[str], output_dir: StrPath, sizes: Sequence[int]
 ) -> dict[str, object]:
     """Write the vocabularies of the most frequent words of texts, and a report; return the statistics of the stage.
 
     Args:
         source, target: the texts of each side, which are parallel.
-        size: size of a vocabulary, EOS not counted.
+        sizes: sizes of both vocabularies, EOS not counted.
     """
-    check_size(size)
     counts = [
         count_words(list(paths), f"on the {side} side of the corpus")
         for side, paths in zip(SIDES, (source, target), strict=True)
@@ -186,7 +185,7 @@ def write_vocabularies(
             "parallel files must have the same number of lines"
         )
     figures: dict[str, object] = {}
-    for side, of_side, file in zip(SIDES, counts, vocabulary_files(output_dir), strict=True):
+    for side, of_side, size, file in zip(SIDES, counts, sizes, vocabulary_files(output_dir), strict=True):
         vocabulary = Vocabulary.from_counts(of_side.words, size)
         vocabulary.write(file)
         figures |= {f"{side} classes": len(vocabulary), f"{side} coverage": of_side.coverage(vocabulary)}

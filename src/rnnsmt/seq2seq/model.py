@@ -184,7 +184,7 @@ def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[
         if (other.source.hash(), other.target.hash()) != (first.source.hash(), first.target.hash()):
             raise InputError(
                 f"{path}: its vocabularies differ from those of {paths[0]}; train both networks on the same "
-                "directory of `seq2seq prepare`"
+                "directory of `networks prepare`"
             )
     return ensemble
 

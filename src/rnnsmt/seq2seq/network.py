@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.paths import StrPath
-from rnnsmt.networks.network import ListScores, Network
+from rnnsmt.networks.network import ListScores, Network, TrainingTexts
 from rnnsmt.seq2seq.settings import PRESETS, Seq2SeqSettings
 
 if TYPE_CHECKING:
@@ -18,10 +18,17 @@ class LstmNetwork(Network):
     """An LSTM encoder-decoder (Sutskever, Vinyals and Le 2014), trained on sentence pairs."""
 
     data = ("sentences",)
+    texts = ("source", "max_length")
     presets = PRESETS
     list_feature = "LSTM0"
     reads_source = True
     version = 3
+
+    def prepare(self, texts: TrainingTexts, output_dir: str) -> dict[str, object]:
+        """Write the sentence pairs of a bitext as ids, except those with an empty or a long side."""
+        from rnnsmt.seq2seq.sentences import prepare_sentences
+
+        return prepare_sentences(texts.source, texts.target, output_dir, texts.vocab_sizes, texts.max_length)
 
     def task(self, data: Sequence[Path], settings: Seq2SeqSettings, seed: int, setup: "DeviceSetup") -> "Task":
         """Return the training on sentence pairs."""

@@ -1,71 +1,19 @@
 """Operations on LSTM encoder-decoders."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from rnnsmt.base.arguments import (
     THREADS,
     OptionalOutputs,
-    OutputDirectory,
     OutputFiles,
     Positive,
     SeveralTexts,
     TextFiles,
-    Texts,
     Threads,
     each,
 )
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.operations import Values, Written, operation
-from rnnsmt.config.sections import Beam, Device, Lstms, Preprocessing, Rnn, SentenceLength, VocabSize
+from rnnsmt.base.operations import Values, operation
+from rnnsmt.config.sections import Beam, Device, Lstms, Rnn
 from rnnsmt.networks.options import Ensembles
-
-if TYPE_CHECKING:
-    pass
-
-
-@operation(version=2)
-def prepare(
-    source: Texts,
-    target: Texts,
-    output_dir: OutputDirectory,
-    *,
-    source_vocab_size: VocabSize = Lstms.source_vocab_size,
-    target_vocab_size: VocabSize = Lstms.target_vocab_size,
-    max_length: SentenceLength = Preprocessing.max_length,
-) -> Written:
-    r"""Convert a parallel corpus into memory-mapped arrays of ids, with a vocabulary for each side.
-
-    The vocabulary of a side consists of its most frequent words; all other words are mapped to UNK. Sentence pairs with
-    an empty side, or a side longer than ``max_length``, are discarded.
-
-    Example, in the directory of a run of the demo corpus:
-
-        rnnsmt seq2seq prepare --source results/corpus/joined/train.en.gz --target results/corpus/joined/train.fr.gz \
-            --source-vocab-size 1500 --target-vocab-size 1500 --output-dir try/sentences
-
-    Args:
-        source: tokenised source text.
-        target: tokenised target text.
-        output_dir: output directory.
-
-    Returns:
-        The directory; its figures are the numbers of sentence pairs and words.
-
-    Raises:
-        InputError: the sides differ in length, or no sentence pair remains.
-    """
-    from rnnsmt.seq2seq.sentences import prepare_sentences
-
-    with TextFiles() as files:
-        figures = prepare_sentences(
-            files.all_of("source", source),
-            files.all_of("target", target),
-            str(output_dir),
-            (source_vocab_size, target_vocab_size),
-            max_length,
-        )
-    return Written(Path(output_dir), figures)
 
 
 @operation(version=1)

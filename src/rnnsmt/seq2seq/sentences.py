@@ -16,7 +16,6 @@ from rnnsmt.networks.data import (
     IdFormat,
     PairDirectory,
     Vocabulary,
-    check_size,
     count_words,
     finish_id_directory,
     split,
@@ -25,7 +24,7 @@ from rnnsmt.networks.data import (
 
 SIDES = ("source", "target")
 
-FORMAT = IdFormat("sentences.json", "rnnsmt-sentences-2", SIDES, "run `seq2seq prepare` again")
+FORMAT = IdFormat("sentences.json", "rnnsmt-sentences-2", SIDES, "run `networks prepare` again")
 
 BLOCK = 10_000
 """Number of pairs that are written at a time."""
@@ -59,7 +58,6 @@ def prepare_sentences(
     directory = Path(output_dir)
     vocabularies, coverage = [], {}
     for name, paths, size in zip(SIDES, (sources, targets), sizes, strict=True):
-        check_size(size, f"--{name}-vocab-size")
         counts = count_words(list(paths), f"on the {name} side")
         vocabularies.append(Vocabulary.from_counts(counts.words, size))
         coverage[f"{name} coverage"] = counts.coverage(vocabularies[-1])

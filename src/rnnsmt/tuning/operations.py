@@ -1,6 +1,8 @@
 """Operations that tune weights, or use n-best lists with tuned weights."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +42,25 @@ from rnnsmt.config.sections import (
 )
 from rnnsmt.registries import OPTIMIZERS
 from rnnsmt.search.options import PopLimitOrIni, StackOrIni
+
+
+def _check_names(weights: Mapping[str, float]) -> None:
+    """Check the names and weights of features."""
+    for name, weight in weights.items():
+        if not name.isidentifier() or not isfinite(weight):
+            raise ValueError(f"{name}={weight:g} must be a name such as LSTM0 and a finite weight")
+
+
+AddedFeatures = Annotated[
+    Mapping[str, float],
+    Field(
+        "features of rescored n-best lists that the ini does not have, with their weights, e.g. LSTM0=1 for the sum of "
+        "its score and that of the system",
+        metavar="NAME=W",
+        check=_check_names,
+    ),
+]
+"""Features that `networks rescore` adds to n-best lists. Decoders cannot compute them and reject an ini with them."""
 
 
 @dataclass(frozen=True)
@@ -219,6 +240,7 @@ def optimize(
     reference: SeveralTexts,
     output_ini: OptionalOutput = None,
     *,
+    feature: AddedFeatures | None = None,
     seed: Annotated[Seed, Field(required=True)] = 1,
     optimizer: Optimizer = Tuning.optimizer,
     restarts: Restarts = Tuning.restarts,
@@ -226,8 +248,8 @@ def optimize(
 ) -> OptimizedWeights:
     r"""Optimise weights for corpus BLEU on given n-best lists, once and without decoding.
 
-    Inputs are n-best lists of a dev set in Moses format, possibly with additional features (`networks rescore`),
-    and an ini with the same features and the initial weights. The command corresponds to one iteration of `tuning tune`
+    Inputs are n-best lists of a dev set in Moses format, and an ini with the initial weights of their features;
+    ``feature`` adds those of `networks rescore` to this ini. The command corresponds to one iteration of `tuning tune`
     without decoding. The new weights are for selecting hypotheses from n-best lists (`tuning rerank`), not for
     decoding. If the initial weights have a higher BLEU on the lists, they are kept.
 
@@ -261,6 +283,7 @@ def optimize(
     from rnnsmt.tuning.options import OptimizerOptions
 
     read = MosesIni.read(ini)
+    read.add_scores_of_lists(feature or {})
     with TextFiles() as files:
         source_file = files.of("source", source)
         sources, references = read_references(source_file, files.each_of("reference", reference))
@@ -296,12 +319,17 @@ def rerank(
     input: InputFiles,
     output: OptionalOutputs = None,
     *,
+    feature: AddedFeatures | None = None,
+    output_ini: OutputFiles | None = None,
     report: OutputFiles | None = None,
 ) -> Values[str]:
     r"""Select the best hypothesis of every n-best list with the weights of an ini.
 
     Use this command for n-best lists with additional features (`networks rescore`) or new weights
     (`tuning optimize`). Among hypotheses with equal scores, the first in the list is selected.
+
+    ``feature`` adds features of the lists to the ini: with LSTM0=1, the score of a hypothesis is the sum of the
+    system's score and that of the network, as in Sutskever et al. (2014).
 
     Example, in the directory of a run of the demo corpus:
 
@@ -314,6 +342,7 @@ def rerank(
             on.
         input: source texts of the n-best lists, tokenised.
         output: output files, one translation per line; one file for each ``nbest``.
+        output_ini: output files: moses.ini with the weights of all features, one file for each ``ini``.
         report: output files: statistics of each ``output`` (JSON).
 
     Returns:
@@ -332,7 +361,7 @@ def rerank(
     from rnnsmt.formats.nbest import read_lists
 
     inis, inputs, lists_of_tasks = each(ini), each(input), each(nbest)
-    tasks = list(product(inis, inputs))
+    tasks = list(product(range(len(inis)), inputs))
     outputs, reports = each(output) or [None] * len(tasks), each(report) or [None] * len(tasks)
     if not len(tasks) == len(lists_of_tasks) == len(outputs) == len(reports):
         raise InputError(
@@ -340,10 +369,20 @@ def rerank(
             f"--output files, and as many --report files or none, but there are {len(lists_of_tasks)}, "
             f"{len(outputs)} and {len(reports)}"
         )
+    read_inis = [MosesIni.read(path) for path in inis]
+    for read in read_inis:
+        read.add_scores_of_lists(feature or {})
+    if output_ini is not None:
+        if len(inis_to_write := each(output_ini)) != len(inis):
+            raise InputError(f"{len(inis)} --ini but {len(inis_to_write)} --output-ini; the numbers must be equal")
+        for read, path in zip(read_inis, inis_to_write, strict=True):
+            read.write(path)
     sums = {"sentences": 0, "not the first of their list": 0}
     selected: list[str] = []
-    for (path, text), nbest_file, output_file, report_file in zip(tasks, lists_of_tasks, outputs, reports, strict=True):
-        read = MosesIni.read(path)
+    for (number, text), nbest_file, output_file, report_file in zip(
+        tasks, lists_of_tasks, outputs, reports, strict=True
+    ):
+        read = read_inis[number]
         lists = read_lists(nbest_file, read, list(read_lines(text)))
         weights = np.array([read.weight(name) for name in lists.names])
         best = [int(np.argmax(rows @ weights)) for rows in lists.features]

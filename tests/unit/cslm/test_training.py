@@ -64,8 +64,8 @@ def text(directory):
 
 
 def prepare_line(directory, out, text="text", vocabulary="vocab"):
-    files = ["--input", directory / text, "--vocabulary", directory / vocabulary, "--output-dir", out]
-    return [str(part) for part in ["cslm", "prepare", *files]]
+    files = ["--target", directory / text, "--target-vocabulary", directory / vocabulary, "--output-dir", out]
+    return [str(part) for part in ["networks", "prepare", "--network", "cslm", *files]]
 
 
 def command_line(directory, out, *options):
@@ -111,19 +111,19 @@ def test_prepare_again_gives_the_same_bytes(directory, tmp_path):
 
 
 def test_prepare_with_a_shortlist_of_its_own(directory, tmp_path, capfd):
-    base = ["cslm", "prepare", "--input", str(directory / "text"), "--output-dir", str(tmp_path / "ids")]
+    files = ["--target", str(directory / "text"), "--output-dir", str(tmp_path / "ids")]
+    base = ["networks", "prepare", "--network", "cslm", *files]
     assert main([*base, "--vocab-size", "5"]) == 0
     counts = Counter((directory / "text").read_text().split())
     assert Text.open(tmp_path / "ids").vocabulary.words[2:-1] == sorted(counts, key=lambda w: (-counts[w], w))[:3]
     (tmp_path / "bitext").write_text("o8 o8 o8 n1 n1 v2\n")
     assert main([*base, "--vocab-size", "4", "--vocabulary-text", str(tmp_path / "bitext")]) == 0
     assert Text.open(tmp_path / "ids").vocabulary.words[2:-1] == ["o8", "n1"]
-    vocabulary = ["--vocabulary", str(directory / "vocab"), "--vocabulary-text", str(tmp_path / "bitext")]
+    vocabulary = ["--target-vocabulary", str(directory / "vocab"), "--vocabulary-text", str(tmp_path / "bitext")]
     assert main([*base, *vocabulary]) == 2
-    assert "--vocabulary-text: requires --vocab-size" in capfd.readouterr().err
-    for both in (["--vocab-size", "5", "--vocabulary", str(directory / "vocab")], []):
-        assert main([*base, *both]) == 2
-        assert "--vocab-size or --vocabulary" in capfd.readouterr().err
+    assert "--vocabulary-text: cannot be combined with --target-vocabulary" in capfd.readouterr().err
+    assert main([*base, "--source", str(directory / "text")]) == 2
+    assert "--source: is not used for cslm" in capfd.readouterr().err
 
 
 def test_unigrams(text):
@@ -466,8 +466,7 @@ def test_ctrl_c_saves_unless_it_is_ignored(directory, tmp_path, monkeypatch, sig
 
 def refused(capfd, stage, *said):
     error = capfd.readouterr().err
-    package = "cslm" if stage == "prepare" else "networks"
-    lines = [line for line in error.splitlines() if line.startswith(f"rnnsmt {package} {stage}: error:")]
+    lines = [line for line in error.splitlines() if line.startswith(f"rnnsmt networks {stage}: error:")]
     assert len(lines) == 1, error
     for part in said:
         assert part in lines[0]
@@ -480,7 +479,7 @@ def refused(capfd, stage, *said):
 def test_bad_texts(directory, tmp_path, capfd, content, said):
     (tmp_path / "text").write_bytes(content if isinstance(content, bytes) else content.encode())
     command = prepare_line(tmp_path, tmp_path / "ids")
-    command[command.index("--vocabulary") + 1] = str(directory / "vocab")
+    command[command.index("--target-vocabulary") + 1] = str(directory / "vocab")
     assert main(command) == 2
     refused(capfd, "prepare", str(tmp_path / "text"), said)
     assert not list((tmp_path / "ids").iterdir())
@@ -493,7 +492,7 @@ def test_bad_vocabularies(directory, tmp_path, capfd):
     ):
         (tmp_path / "vocab").write_text(content)
         command = prepare_line(directory, tmp_path / "ids")
-        command[command.index("--vocabulary") + 1] = str(tmp_path / "vocab")
+        command[command.index("--target-vocabulary") + 1] = str(tmp_path / "vocab")
         assert main(command) == 2
         refused(capfd, "prepare", said)
         assert not (tmp_path / "ids").exists()
@@ -541,7 +540,7 @@ def test_another_text_is_refused(directory, tmp_path, capfd):
     (tmp_path / "checkpoint" / "finished.json").unlink()
     (tmp_path / "text").write_text("le chat voit\n" * 30)
     command = prepare_line(tmp_path, tmp_path / "ids")
-    command[command.index("--vocabulary") + 1] = str(directory / "vocab")
+    command[command.index("--target-vocabulary") + 1] = str(directory / "vocab")
     assert main(command) == 0
     assert main(command_line(tmp_path, tmp_path, "--epochs", "1")) == 2
     refused(capfd, "train", "changed: text;")

@@ -17,6 +17,7 @@ from rnnsmt.base.reading import read_json
 from rnnsmt.cli import main
 from rnnsmt.formats.ini import MosesIni
 from rnnsmt.formats.nbest import read_details
+from rnnsmt.moses import training
 from rnnsmt.moses.installation import Installation, Needs, failure_reason, run, try_decoder
 from tests.fake_moses import install
 
@@ -195,13 +196,57 @@ def test_training(home, tmp_path, smoothing, alignments):
     assert tables[0] == tables[1]
 
 
+def train(home, directory, links, source="a b\nc\n\nd e f\n", target="x\ny z\nw\nu v w\n"):
+    """Run ``moses train`` on a text of four lines."""
+    for name, content in (("en", source), ("fr", target), ("links", links)):
+        (directory / name).write_text(content)
+    texts = ["--source", f"{directory}/en", "--target", f"{directory}/fr", "--alignment", f"{directory}/links"]
+    programs = ["--moses-home", str(home), "--program-log", f"{directory}/log", "--output-dir", f"{directory}/model"]
+    return main(["moses", "train", *texts, *programs])
+
+
+def test_training_reads_every_link_once_and_sorted(home, tmp_path, monkeypatch):
+    read = []
+
+    def run_and_note(command, log, work, **options):
+        read.append((work / "model/aligned.links").read_text())
+        return run(command, log, work, **options)
+
+    monkeypatch.setattr(training, "run", run_and_note)
+    assert train(home, tmp_path, "1-0 0-0 1-0\n0-1\n\n2-2 0-0\n") == 0
+    assert read == ["0-0 1-0\n0-1\n\n0-0 2-2\n"]
+
+
+@pytest.mark.parametrize(
+    ("links", "says"),
+    [
+        ("0-0\n0-0\n\n", "has 3 lines, but the text has 4"),
+        ("0-0\n0-0\n\n0-0\n0-0\n", "has 5 lines, but the text has 4"),
+        ("2-0\n0-0\n\n0-0\n", "line 1: the link 2-0 points beyond the end of the source sentence, which has 2 words"),
+        ("0-0\n0-2\n\n0-0\n", "line 2: the link 0-2 points beyond the end of the target sentence, which has 2 words"),
+        (
+            "0-0\n0-0\n0-0\n0-0\n",
+            "line 3: the link 0-0 points beyond the end of the source sentence, which has 0 words",
+        ),
+        ("0-0\n0-0\n\n0-0 x\n", "line 4: 'x' is not a link"),
+    ],
+)
+def test_training_checks_the_alignment(home, tmp_path, capsys, links, says):
+    assert train(home, tmp_path, links) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert not list(tmp_path.glob("model/*"))
+
+
+def test_training_on_texts_of_different_length(home, tmp_path, capsys):
+    assert train(home, tmp_path, "0-0\n", target="x\n") == 2
+    assert "same number of lines" in capsys.readouterr().err
+
+
 def test_training_that_failed_in_part_is_noticed(home, tmp_path, monkeypatch, capsys):
-    for name, content in (("en", "a b\n"), ("fr", "x y\n"), ("links", "0-0 1-1\n")):
-        (tmp_path / name).write_text(content)
     monkeypatch.setenv("FAIL_SCORE", "1")
-    texts = ["--source", f"{tmp_path}/en", "--target", f"{tmp_path}/fr", "--alignment", f"{tmp_path}/links"]
-    programs = ["--moses-home", str(home), "--program-log", f"{tmp_path}/log", "--output-dir", f"{tmp_path}/model"]
-    assert main(["moses", "train", *texts, *programs]) == 2
+    assert train(home, tmp_path, "0-0 1-1\n", "a b\n", "x y\n") == 2
     assert "tables are incomplete" in capsys.readouterr().err
     assert not (tmp_path / "model/phrase-table.gz").exists()
 

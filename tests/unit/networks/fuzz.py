@@ -54,10 +54,11 @@ TRAININGS = {
 }
 
 PREPARATIONS = (
-    "cslm prepare --input tok.fr --vocabulary vocabularies/vocab.target.txt --output-dir ids",
-    "nnjm prepare --source tok.en --target tok.fr --alignment al --vocab-size 30 --output-dir examples",
-    "seq2seq prepare --source tok.en --target tok.fr --source-vocab-size 30 --target-vocab-size 30 --output-dir "
-    "sentences",
+    "networks prepare --network cslm --target tok.fr --output-dir ids "
+    "--target-vocabulary vocabularies/vocab.target.txt",
+    "networks prepare --network nnjm --source tok.en --target tok.fr --alignment al --vocab-size 30 --output-dir "
+    "examples",
+    "networks prepare --network seq2seq --source tok.en --target tok.fr --vocab-size 30 --output-dir sentences",
 )
 
 TRANSLATE = "translate --system NAME --input dev.en --output O1 --explain"

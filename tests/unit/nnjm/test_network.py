@@ -103,7 +103,17 @@ def toy(tmp_path_factory):
     for name, part in zip(("source", "target", "links"), zip(*lines, strict=True), strict=True):
         (directory / name).write_text("".join(f"{line}\n" for line in part))
     files = ["--source", directory / "source", "--target", directory / "target", "--alignment", directory / "links"]
-    line = ["nnjm", "prepare", *files, "--vocab-size", "20", "--output-dir", directory / "examples"]
+    line = [
+        "networks",
+        "prepare",
+        "--network",
+        "nnjm",
+        *files,
+        "--vocab-size",
+        "20",
+        "--output-dir",
+        directory / "examples",
+    ]
     assert main([str(part) for part in line]) == 0
     assert main(training(directory, directory / "out")) == 0
     return directory
@@ -165,7 +175,7 @@ def test_perplexity(toy, tmp_path):
 def test_the_functions_write_what_the_commands_write(toy, tmp_path):
     texts = [(toy / name).read_text().splitlines() for name in ("source", "target", "links")]
     links = [[tuple(map(int, link.split("-"))) for link in line.split()] for line in texts[2]]
-    rnnsmt.nnjm.prepare(*texts[:2], links, tmp_path / "examples", vocab_size=20)
+    rnnsmt.networks.prepare("nnjm", texts[1], tmp_path / "examples", source=texts[0], alignment=links, vocab_size=20)
     for path in (toy / "examples").iterdir():
         assert path.read_bytes() == (tmp_path / "examples" / path.name).read_bytes()
     report = rnnsmt.networks.perplexity(toy / "out/m.safetensors", toy / "examples", tmp_path / "p.json")
@@ -317,7 +327,17 @@ def test_one_sentence_pair_remains_for_training(tmp_path, pairs):
         (tmp_path / name).write_text(line * pairs)
     (tmp_path / "links").write_text("0-0 1-1\n" * pairs)
     files = ["--source", tmp_path / "source", "--target", tmp_path / "target", "--alignment", tmp_path / "links"]
-    line = ["nnjm", "prepare", *files, "--vocab-size", "50", "--output-dir", tmp_path / "examples"]
+    line = [
+        "networks",
+        "prepare",
+        "--network",
+        "nnjm",
+        *files,
+        "--vocab-size",
+        "50",
+        "--output-dir",
+        tmp_path / "examples",
+    ]
     assert main([str(part) for part in line]) == 0
     assert main(training(tmp_path, tmp_path / "out", "--epochs", "2")) == 0
     history = json.loads((tmp_path / "out/h.json").read_text())
@@ -332,7 +352,17 @@ def test_words_that_no_training_sentence_has_are_unknown_in_validation(tmp_path)
         (tmp_path / name).write_text("".join(lines))
     (tmp_path / "links").write_text("0-0 1-1 2-2\n" * 40)
     files = ["--source", tmp_path / "source", "--target", tmp_path / "target", "--alignment", tmp_path / "links"]
-    line = ["nnjm", "prepare", *files, "--vocab-size", "100", "--output-dir", tmp_path / "examples"]
+    line = [
+        "networks",
+        "prepare",
+        "--network",
+        "nnjm",
+        *files,
+        "--vocab-size",
+        "100",
+        "--output-dir",
+        tmp_path / "examples",
+    ]
     assert main([str(part) for part in line]) == 0
     trainer = Training(
         nnjm_task(Examples.open(tmp_path / "examples"), replace(DEMO, held_out_least=10, held_out=0.1), 1, CPU)

@@ -114,7 +114,8 @@ def test_a_no_break_space_is_part_of_a_word(tmp_path):
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
     directory = tmp_path_factory.mktemp("generation")
-    rnnsmt.rnn.prepare(["a b c d a b"], ["a b c d a b"], directory / "vocabularies", vocab_size=6)
+    text = ["a b c d a b"]
+    rnnsmt.networks.prepare("rnn", text, directory / "vocabularies", source=text, vocab_size=6)
     vocabularies = [Vocabulary.read(file) for file in vocabulary_files(directory / "vocabularies")]
     save_model(directory / "model.safetensors", network(0.3, source=7, target=7), hashes_of(vocabularies))
     (directory / "in.txt").write_text("a b\nunknown words\nc\n")

@@ -24,8 +24,8 @@ SOURCE, TARGET = "a b a\na b c\nrare\n", "x y x\nx z\n\n"
 
 
 def prepare(directory, *options, source=SOURCE, target=TARGET):
-    """Run ``rnn prepare`` on two texts, each of one or several files."""
-    command = ["rnn", "prepare", "--output-dir", str(directory / VOCABULARIES), *options]
+    """Run ``networks prepare`` on two texts, each of one or several files."""
+    command = ["networks", "prepare", "--network", "rnn", "--output-dir", str(directory / VOCABULARIES), *options]
     for side, texts in (("source", source), ("target", target)):
         files = []
         for number, text in enumerate([texts] if isinstance(texts, str) else texts):
@@ -101,7 +101,8 @@ def test_the_fingerprint_depends_on_pairs_and_vocabularies(tmp_path):
 def test_texts_and_options_that_are_refused(tmp_path, capsys):
     assert prepare(tmp_path, source="\n") == 2
     assert "no words on the source side" in capsys.readouterr().err
-    assert main(["rnn", "prepare", "--output-dir", f"{tmp_path}/v", "--source", "none", "--target", "none"]) == 2
+    files = ["--source", "none", "--target", "none", "--output-dir", f"{tmp_path}/v"]
+    assert main(["networks", "prepare", "--network", "rnn", *files]) == 2
     assert "none: no such file" in capsys.readouterr().err
 
 

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 import rnnsmt  # noqa: E402
 from rnnsmt.base.errors import InputError  # noqa: E402
 from rnnsmt.cli import main  # noqa: E402
+from rnnsmt.formats.ini import MosesIni  # noqa: E402
 from rnnsmt.networks.devices import DeviceSetup, set_up_device  # noqa: E402
 from rnnsmt.networks.model_file import Checkpoint  # noqa: E402
 from rnnsmt.networks.training import Training, learning_rate  # noqa: E402
@@ -51,7 +52,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def prepared(text: Path) -> Path:
     files = f"--source {text}/train.s --target {text}/train.t.gz --output-dir {text}/ids"
-    assert main(f"seq2seq prepare {files} --source-vocab-size 8 --target-vocab-size 9".split()) == 0
+    assert main(f"networks prepare --network seq2seq {files} --vocab-size 8 9".split()) == 0
     return text / "ids"
 
 
@@ -84,8 +85,10 @@ def test_prepare_keeps_what_both_sides_say(prepared: Path) -> None:
 def test_long_and_empty_sentences_are_left_out_and_counted(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("a b\n\na a a a\na\n")
     (tmp_path / "t").write_text("u v\nu\nu\nu\n")
-    command = f"seq2seq prepare --source {tmp_path}/s --target {tmp_path}/t --output-dir {tmp_path}/out"
-    assert main([*command.split(), *["--source-vocab-size", "5", "--target-vocab-size", "5", "--max-length", "3"]]) == 0
+    command = (
+        f"networks prepare --network seq2seq --source {tmp_path}/s --target {tmp_path}/t --output-dir {tmp_path}/out"
+    )
+    assert main([*command.split(), *["--vocab-size", "5", "--max-length", "3"]]) == 0
     stats = json.loads((tmp_path / "out/sentences.json").read_text())
     assert (stats["pairs"], stats["discarded pairs, empty"], stats["discarded pairs, too long"]) == (2, 1, 1)
 
@@ -101,8 +104,8 @@ def test_long_and_empty_sentences_are_left_out_and_counted(tmp_path: Path) -> No
 def test_bad_input_of_prepare(text: Path, capsys: pytest.CaptureFixture[str], change: str, said: str) -> None:
     (text / "short").write_text("a\n")
     files = f"--source {text}/train.s --target {text}/train.t.gz --output-dir {text}/refused"
-    options = with_change(f"{files} --source-vocab-size 8 --target-vocab-size 9", change.format(text))
-    assert main(["seq2seq", "prepare", *options]) == 2
+    options = with_change(f"{files} --vocab-size 8 9", change.format(text))
+    assert main(["networks", "prepare", "--network", "seq2seq", *options]) == 2
     assert said in capsys.readouterr().err
     assert not (text / "refused/sentences.json").exists()
 
@@ -276,10 +279,10 @@ def test_even_average_and_none(lists: Path, prepared: Path, weight: int) -> None
     """With weight 0 the system's best translations are chosen, with weight 1 those with the best sum of both scores."""
     files = f"--nbest {lists}/one.nbest --source {lists}/two.sentences --output {lists}/weighted"
     assert main(f"networks rescore --model {prepared}/small.safetensors {files}".split()) == 0
-    inis = f"--ini {lists}/lists.ini --output {lists}/weighted.ini --weight {weight}"
-    assert main(f"moses add-feature {inis}".split()) == 0
     files = f"--nbest {lists}/weighted --input {lists}/two.sentences --output {lists}/best --report {lists}/best.json"
-    assert main(f"tuning rerank --ini {lists}/weighted.ini {files}".split()) == 0
+    inis = f"--ini {lists}/lists.ini --feature LSTM0={weight} --output-ini {lists}/weighted.ini"
+    assert main(f"tuning rerank {inis} {files}".split()) == 0
+    assert MosesIni.read(lists / "weighted.ini").weights["LSTM0"] == [weight]
     sums: dict[str, dict[str, float]] = {"0": {}, "1": {}}
     for line, score in rescored(lists / "weighted"):
         number, translation, _, total = (part.strip() for part in line.split("|||"))

@@ -798,8 +798,10 @@ def with_networks(system: Path, tmp_path: Path) -> Path:
     lines = [rng.choices(range(4), k=rng.randint(3, 9)) for _ in range(60)]
     source, target = ([" ".join(words[word] for word in line) for line in lines] for words in (SOURCE, TARGET))
     links = [[(position, position) for position in range(len(line))] for line in lines]
-    words = rnnsmt.cslm.prepare(target, tmp_path / "cslm", vocab_size=8).path
-    examples = rnnsmt.nnjm.prepare(source, target, links, tmp_path / "nnjm", vocab_size=8).path
+    words = rnnsmt.networks.prepare("cslm", target, tmp_path / "cslm", vocab_size=8).path
+    examples = rnnsmt.networks.prepare(
+        "nnjm", target, tmp_path / "nnjm", source=source, alignment=links, vocab_size=8
+    ).path
     trainings = {
         "CSLM": (words, rnnsmt.cslm.CslmSettings),
         "NNJM": (examples, rnnsmt.nnjm.JointSettings),
