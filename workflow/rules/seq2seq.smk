@@ -63,7 +63,7 @@ rule nbest_lists:
 # The feature that the lists have in addition starts with weight 0.
 rule tune_lists:
     input:
-        ini=lambda w: RUN.format(system=systems.rescored_by(w.system), run=w.run) + "/moses.ini",
+        ini=lambda w: expand(f"{RUN}/moses.ini", system=systems.rescored_by(w.system), run=w.run),
         nbest=lambda w: systems.rescored_lists(w.system, w.run, "dev"),
         source=texts.set_text("preprocessed", "dev", SOURCE),
         reference=texts.set_text("preprocessed", "dev", TARGET),
