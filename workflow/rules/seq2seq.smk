@@ -63,7 +63,7 @@ rule nbest_lists:
 # The feature that the lists have in addition starts with weight 0.
 rule tune_lists:
     input:
-        ini=lambda w: RUN.format(system=systems.rescored_by(w.system), run=w.run) + "/moses.ini",
+        ini=lambda w: expand(f"{RUN}/moses.ini", system=systems.rescored_by(w.system), run=w.run),
         nbest=lambda w: systems.rescored_lists(w.system, w.run, "dev"),
         source=texts.set_text("preprocessed", "dev", SOURCE),
         reference=texts.set_text("preprocessed", "dev", TARGET),
@@ -87,15 +87,10 @@ rule tune_lists:
         "--threads {threads} --output-ini {output:q} &> {log:q}"
 
 
-def rescored_lists(system):
-    """Return the n-best lists of all runs and sets with the scores of the networks of a system."""
-    return [systems.rescored_lists(system, run, name) for run in RUNS for name in SETS]
-
-
 rule rerank:
     input:
         ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-        nbest=lambda w: rescored_lists(w.system),
+        nbest=lambda w: [systems.rescored_lists(w.system, run, name) for run in RUNS for name in SETS],
         source=LIST_SOURCES,
     output:
         text=of_every_run("output"),
@@ -120,7 +115,7 @@ rule rerank:
 use rule rerank as rerank_evenly with:
     input:
         ini=lambda w: expand(f"{RUN}/moses.ini", system=systems.rescored_by(w.system), run=RUNS),
-        nbest=lambda w: rescored_lists(w.system),
+        nbest=lambda w: [systems.rescored_lists(w.system, run, name) for run in RUNS for name in SETS],
         source=LIST_SOURCES,
     output:
         text=of_every_run("output"),

@@ -343,11 +343,15 @@ class MosesIni:
         """Add features of rescored n-best lists, which decoders cannot compute, with their weights.
 
         Raises:
-            InputError: the ini has a feature of this name.
+            InputError: the ini has a feature of this name, or it is not a name.
         """
         for name, weight in weights.items():
+            if not name.isidentifier():
+                raise InputError(f"--feature {name}={weight:g}: must be a name such as LSTM0 and a weight")
             if name in self.weights:
-                raise InputError(f"{self.path}: already has a feature {name}; rescore with another --feature")
+                raise InputError(
+                    f"{self.path}: already has a feature {name}; remove it from --feature, or rescore with another name"
+                )
             self.features.append(Feature(RESCORING, name, {"name": name}))
             self.weights[name] = [weight]
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -43,21 +42,12 @@ from rnnsmt.config.sections import (
 from rnnsmt.registries import OPTIMIZERS
 from rnnsmt.search.options import PopLimitOrIni, StackOrIni
 
-
-def _check_names(weights: Mapping[str, float]) -> None:
-    """Check the names and weights of features."""
-    for name, weight in weights.items():
-        if not name.isidentifier() or not isfinite(weight):
-            raise ValueError(f"{name}={weight:g} must be a name such as LSTM0 and a finite weight")
-
-
 AddedFeatures = Annotated[
     Mapping[str, float],
     Field(
         "features of rescored n-best lists that the ini does not have, with their weights, e.g. LSTM0=1 for the sum of "
         "its score and that of the system",
         metavar="NAME=W",
-        check=_check_names,
     ),
 ]
 """Features that `networks rescore` adds to n-best lists. Decoders cannot compute them and reject an ini with them."""

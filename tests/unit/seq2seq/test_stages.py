@@ -295,6 +295,26 @@ def test_even_average_and_none(lists: Path, prepared: Path, weight: int) -> None
 
 
 @pytest.mark.parametrize(
+    ("feature", "said"),
+    [
+        ("LM0=1", "lists.ini: already has a feature LM0"),
+        ("L-M=1", "must be a name such as LSTM0"),
+        ("LSTM0=nan", "nan: must be a finite number"),
+    ],
+)
+def test_features_that_cannot_be_added(
+    lists: Path, capsys: pytest.CaptureFixture[str], feature: str, said: str
+) -> None:
+    files = f"--ini {lists}/lists.ini --nbest {lists}/one.nbest --input {lists}/two.sentences --output {lists}/no"
+    try:
+        assert main(f"tuning rerank {files} --feature {feature}".split()) == 2
+    except SystemExit as stopped:  # of argparse
+        assert stopped.code == 2
+    assert said in capsys.readouterr().err
+    assert not (lists / "no").exists()
+
+
+@pytest.mark.parametrize(
     ("change", "said"),
     [
         ("--output {0}/a {0}/b", "got 1 --nbest files but 2 --output files"),
