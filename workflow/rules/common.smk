@@ -63,7 +63,7 @@ from rnnsmt.stages import operations
 # The configuration of the run, or of a workflow that uses this one as a module, overrides config.yaml, and config.yaml the
 # defaults of the settings (`rnnsmt project settings`). Rules read settings; config has the same values, for the provenance.
 with open(workflow.source_path("../../config.yaml"), encoding="utf-8") as file:
-    configured = yaml.safe_load(file)
+    configured = yaml.safe_load(file) or {}
 own, deployed = REPOSITORY / "config.yaml", REPOSITORY / "config/config.yaml"
 if own.is_file() and deployed.is_file() and deployed.read_bytes() != own.read_bytes():
     raise WorkflowError(
