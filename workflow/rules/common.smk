@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 from snakemake.exceptions import WorkflowError
+from snakemake.io import apply_wildcards, regex_from_filepattern, strip_wildcard_constraints
 from snakemake.logging import logger
 from snakemake.utils import update_config
 
@@ -219,3 +220,28 @@ def table_column_options(table, files):
     """Return the options for the columns of a table."""
     names, network = systems.columns_of_table(table)
     return column_options([len(score_files(name, network)) for name in names], files)
+
+
+def names_of_logs(files):
+    """Return the names of the logs of the jobs that make these files, below results/logs, in order.
+
+    Patterns of rules are compared from results/ on: before it is the prefix of a module, or the address of a storage.
+    """
+
+    def below(pattern):
+        return pattern[pattern.rindex("results/") :]
+
+    patterns = [
+        (re.compile(regex_from_filepattern(below(output))), strip_wildcard_constraints(below(rule.log[0])))
+        for rule in workflow.rules
+        if rule.log and "results/" in rule.log[0]
+        for output in rule.output
+        if "results/" in output
+    ]
+    names = set()
+    for path in files:
+        found = ((pattern.match(path), log) for pattern, log in patterns)
+        made = next((apply_wildcards(log, match.groupdict()) for match, log in found if match), None)
+        if made is not None:
+            names.add(made.removeprefix("results/logs/").removesuffix(".log"))
+    return sorted(names)
