@@ -1,8 +1,6 @@
 # Tables and figures of what the networks have learnt, comparisons of systems, and the report.
 import itertools
 
-from snakemake.io import apply_wildcards, regex_from_filepattern, strip_wildcard_constraints
-
 from rnnsmt.config.features import label, network_titles, share_networks
 
 HAS_RNN = "rnn" in systems.networks
@@ -271,32 +269,6 @@ rule embeddings:
         "--output-zooms {output.zooms:q} {output.zooms_svg:q} --output-json {output.json:q} &> {log:q}"
 
 
-def jobs_planned():
-    """Return the names of the logs of the jobs of the plan, which make the declared files, below results/logs.
-
-    There may be logs of earlier plans. Patterns are compared from results/ on: before it is the prefix of a module, or the
-    address of a storage.
-    """
-
-    def below(pattern):
-        return pattern[pattern.rindex("results/") :]
-
-    patterns = [
-        (re.compile(regex_from_filepattern(below(output))), strip_wildcard_constraints(below(rule.log[0])))
-        for rule in workflow.rules
-        if rule.log
-        for output in rule.output
-        if "results/" in output
-    ]
-    names = set()
-    for path in [*CORPORA, *SELECTED, *ALIGNMENTS, *TABLES, *TRAINED, *MOSES_MODELS, *TUNED, *TRANSLATIONS, *RESULTS]:
-        found = ((pattern.match(path), log) for pattern, log in patterns)
-        made = next((apply_wildcards(log, match.groupdict()) for match, log in found if match), None)
-        if made is not None:
-            names.add(made.removeprefix("results/logs/").removesuffix(".log"))
-    return sorted(names)
-
-
 # The report: all results on one page.
 rule report_page:
     input:
@@ -322,7 +294,9 @@ rule report_page:
         version=version("analysis", "report"),
         examples=lambda w, input: ["--examples", *input.examples] if input.examples else [],
         logs=lambda w, input: Path(input.table).parent / "logs",
-        jobs=lambda w: jobs_planned(),
+        jobs=lambda w: names_of_logs(
+            [*CORPORA, *SELECTED, *ALIGNMENTS, *TABLES, *TRAINED, *MOSES_MODELS, *TUNED, *TRANSLATIONS, *RESULTS]
+        ),
     shell:
         "rnnsmt analysis report --table {input.table:q} --provenance {input.provenance:q} "
         "--figures {input.figures:q} --maps {input.maps:q} --comparisons {input.comparisons:q} {params.examples:q} "

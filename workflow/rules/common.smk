@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 from snakemake.exceptions import WorkflowError
+from snakemake.io import apply_wildcards, regex_from_filepattern, strip_wildcard_constraints
 from snakemake.logging import logger
 from snakemake.utils import update_config
 
@@ -63,7 +64,7 @@ from rnnsmt.stages import operations
 # The configuration of the run, or of a workflow that uses this one as a module, overrides config.yaml, and config.yaml the
 # defaults of the settings (`rnnsmt project settings`). Rules read settings; config has the same values, for the provenance.
 with open(workflow.source_path("../../config.yaml"), encoding="utf-8") as file:
-    configured = yaml.safe_load(file)
+    configured = yaml.safe_load(file) or {}
 own, deployed = REPOSITORY / "config.yaml", REPOSITORY / "config/config.yaml"
 if own.is_file() and deployed.is_file() and deployed.read_bytes() != own.read_bytes():
     raise WorkflowError(
@@ -219,3 +220,28 @@ def table_column_options(table, files):
     """Return the options for the columns of a table."""
     names, network = systems.columns_of_table(table)
     return column_options([len(score_files(name, network)) for name in names], files)
+
+
+def names_of_logs(files):
+    """Return the names of the logs of the jobs that make these files, below results/logs, in order.
+
+    Patterns of rules are compared from results/ on: before it is the prefix of a module, or the address of a storage.
+    """
+
+    def below(pattern):
+        return pattern[pattern.rindex("results/") :]
+
+    patterns = [
+        (re.compile(regex_from_filepattern(below(output))), strip_wildcard_constraints(below(rule.log[0])))
+        for rule in workflow.rules
+        if rule.log and "results/" in rule.log[0]
+        for output in rule.output
+        if "results/" in output
+    ]
+    names = set()
+    for path in files:
+        found = ((pattern.match(path), log) for pattern, log in patterns)
+        made = next((apply_wildcards(log, match.groupdict()) for match, log in found if match), None)
+        if made is not None:
+            names.add(made.removeprefix("results/logs/").removesuffix(".log"))
+    return sorted(names)
