@@ -200,7 +200,7 @@ def read_parallel(*paths: StrPath) -> Iterator[tuple[str, ...]]:
 
 
 def read_references(text: StrPath, references: Sequence[StrPath]) -> tuple[list[str], list[list[str]]]:
-    """Read decoder output, or the source of a dev set, with its references, and check what both must satisfy.
+    """Read a text, usually decoder output, with its references, and check what both must satisfy.
 
     The number of empty segments is printed on stderr.
     """
@@ -214,6 +214,15 @@ def read_references(text: StrPath, references: Sequence[StrPath]) -> tuple[list[
         if empty:
             warn(f"{path}: {empty} of {len(column)} lines are empty")
     return list(columns[0]), [list(column) for column in columns[1:]]
+
+
+def read_dev_set(source: StrPath, references: Sequence[StrPath]) -> tuple[list[str], list[list[str]]]:
+    """Read a dev set, on which `tuning tune`, `tuning optimize` and `moses tune` tune weights; check what it must satisfy.
+
+    Returns:
+        The source sentences, and the translations in each reference.
+    """
+    return read_references(source, references)
 
 
 def count_lines(path: StrPath) -> int:

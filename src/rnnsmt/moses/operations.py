@@ -28,7 +28,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.fields import Field
 from rnnsmt.base.operations import Values, Written, operation
 from rnnsmt.base.paths import StrPath
-from rnnsmt.base.reading import read_lines, read_references
+from rnnsmt.base.reading import read_dev_set, read_lines
 from rnnsmt.base.writing import write_report
 from rnnsmt.config.features import UnknownScore
 from rnnsmt.config.sections import (
@@ -370,7 +370,7 @@ def tune(
     bleu = [0.0] * runs
     with TextFiles() as files:
         texts = files.of("source", source), files.each_of("reference", reference)
-        read_references(*texts)  # what every dev set must satisfy
+        read_dev_set(*texts)
         for directory, alike in same_models(inis * runs if len(inis) == 1 else inis, each(model_dir)):
             for run, read in alike.items():
                 result = tune_weights(

@@ -155,7 +155,7 @@ def tune(
             of files and seeds differ, or ``checkpoint_dir`` has an interrupted run with other settings or inputs.
     """
     from rnnsmt.base.progress import say
-    from rnnsmt.base.reading import read_references
+    from rnnsmt.base.reading import read_dev_set
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.formats.ini import MosesIni
     from rnnsmt.search.model import load_model
@@ -181,7 +181,7 @@ def tune(
             },
         )
         source_file, reference_files = files.of("source", source), files.each_of("reference", reference)
-        sources, references = read_references(source_file, reference_files)
+        sources, references = read_dev_set(source_file, reference_files)
         check_sentences(sources, source_file)
         affecting: dict[str, object] = {
             "nbest": nbest, "optimizer": OPTIMIZERS.versioned(optimizer), "restarts": restarts
@@ -263,7 +263,7 @@ def optimize(
         InputError: the lists have other features than the ini or other sentences than the source, or the texts are
             empty or differ in length.
     """
-    from rnnsmt.base.reading import read_references
+    from rnnsmt.base.reading import read_dev_set
     from rnnsmt.bleu.batch import BatchBleu
     from rnnsmt.formats.ini import MosesIni
     from rnnsmt.formats.nbest import read_lists
@@ -276,7 +276,7 @@ def optimize(
     read.add_scores_of_lists(feature or {})
     with TextFiles() as files:
         source_file = files.of("source", source)
-        sources, references = read_references(source_file, files.each_of("reference", reference))
+        sources, references = read_dev_set(source_file, files.each_of("reference", reference))
         check_sentences(sources, source_file)
     lists = read_lists(nbest, read, sources)
     start = start_weights(read, lists.names)
