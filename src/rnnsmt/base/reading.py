@@ -217,7 +217,7 @@ def read_references(text: StrPath, references: Sequence[StrPath]) -> tuple[list[
 
 
 def read_dev_set(source: StrPath, references: Sequence[StrPath]) -> tuple[list[str], list[list[str]]]:
-    """Read a dev set, on which `tuning tune`, `tuning optimize` and `moses tune` tune weights; check what it must satisfy.
+    """Read a dev set, for `tuning tune`, `tuning optimize` and `moses tune`, and check what it must satisfy.
 
     Returns:
         The source sentences, and the translations in each reference.
