@@ -32,9 +32,9 @@ STAGES = {
     "truecase": "corpus truecase --model tc.en --input tok.en --output O1",
     "models": "selection models --in-domain dev.en --pool tok.en --output-dir OD --seed 1",
     "score": "selection score --text tok.en --models sel --output O1",
-    "select": "selection select --corpus p=scores=tok.en=tok.fr --fraction 0.5 --output-dir OD --curve O1",
-    "curve": "selection select --corpus p=scores=tok.en=tok.fr --fraction auto --held-out dev.fr --output-dir OD "
-    "--curve O1",
+    "select": "selection select --lang en fr --corpus p=scores=tok.en=tok.fr --fraction 0.5 --output-dir OD --curve O1",
+    "curve": "selection select --lang en fr --corpus p=scores=tok.en=tok.fr --fraction auto --held-out dev.fr "
+    "--output-dir OD --curve O1",
     "words": "align words --source tok.en --target tok.fr --aligner fast_align --direction forward --output O1",
     "symmetrize": "align symmetrize --forward fwd --reverse rev --heuristic union --output O1",
     "lexical": "phrases lexical --source tok.en --target tok.fr --alignment al --output-e2f O1 --output-f2e O2",

@@ -556,9 +556,9 @@ def test_the_table_knows_what_systems_are_made_of(plans, many):
 
 def test_options_of_preparing_and_selecting(plans, many):
     """Dev and test sets are kept completely; the random control of selection uses the scores of the lines."""
-    for kind in ("bitext", "mono"):
+    for kind, langs in (("bitext", "en fr"), ("mono", "fr")):
         command = plans.commands(f"select_{kind}", *many)
-        assert command.count(f" --random 1 --output-dir results/selection/{kind} ") == 1
+        assert command.count(f" --random 1 --lang {langs} --output-dir results/selection/{kind} ") == 1
     prepare = plans.commands("prepare_bitext", *many) + plans.commands("prepare_mono", *many)
     of = {command.split(".")[0]: command for command in prepare.split("--report results/corpus/tokenized/")[1:]}
     assert "--keep-all --min-lines 2 " in of["harbour-dev"]

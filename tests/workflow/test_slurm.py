@@ -152,16 +152,16 @@ def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
     assert pairs.returncode == 0, pairs.stdout + pairs.stderr
     log = on_slurm.directory / "results/logs/rnn/train.1.log"
     with training(slurm, on_slurm, config, minutes=30) as jobs:
-        wait_until(lambda: "update " in read(log), 240, "some updates")
+        wait_until(lambda: "update " in read(log), 600, "some updates")
         slurm.call("scancel", jobs()[0][0])
-        wait_until(lambda: updates_before(log) > 0, 240, "the second attempt")
+        wait_until(lambda: updates_before(log) > 0, 600, "the second attempt")
     assert jobs()[0][1] == "CANCELLED"
     assert not out_of_memory(on_slurm.directory), "a job that is killed for its memory is not one that is cancelled"
     log.unlink()
     with training(slurm, on_slurm, config, minutes=1) as jobs:
-        wait_until(lambda: updates_before(log) > 0, 240, "the first attempt")
+        wait_until(lambda: updates_before(log) > 0, 600, "the first attempt")
         saved = updates_before(log)
-        wait_until(lambda: updates_before(log) > saved, 360, "the attempt after the time limit")
+        wait_until(lambda: updates_before(log) > saved, 900, "the attempt after the time limit")
     assert jobs()[0][1] == "FAILED"
     assert not out_of_memory(on_slurm.directory)
 
@@ -275,12 +275,14 @@ def test_jobs_outlive_the_process_that_submitted_them(slurm, tmp_path):
     workflow = own_rules(tmp_path, TWO_RULES)
     before = set(slurm.jobs())
     with subprocess.Popen(workflow.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        wait_until((tmp_path / "tries").exists, 60, "the first job runs")
-        process.kill()
+        try:
+            wait_until((tmp_path / "tries").exists, 600, "the first job runs")
+        finally:
+            process.kill()
     [(_, state, _)] = new_jobs(slurm, before)
     assert state == "RUNNING"
     (tmp_path / "go-on").touch()
-    wait_until(lambda: not slurm.alive(), 60, "the end of the job")
+    wait_until(lambda: not slurm.alive(), 600, "the end of the job")
     assert workflow.call("--unlock").returncode == 0
     done = workflow.call(timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -76,7 +76,7 @@ rule select_bitext:
         scores=expand("results/selection/bitext/scores/{name}.tsv.gz", name=texts.scored("bitext")),
         held_out=f"results/selection/bitext/models.{TARGET}/held-out.gz",
     output:
-        texts=expand("results/selection/bitext/{name}.{side}.gz", name=texts.bitext, side=[1, 2]),
+        texts=expand("results/selection/bitext/{name}.{lang}.gz", name=texts.bitext, lang=[SOURCE, TARGET]),
         selected="results/selection/bitext/selected.json",
         curve="results/selection/bitext/curve.tsv",
     log:
@@ -90,11 +90,12 @@ rule select_bitext:
         corpora=lambda w, input: texts.selection_options("bitext", input.scores, input.texts),
         keep=in_order(f"{name}={texts.corpora[name].keep}" for name in texts.pools["bitext"]),
         amount=amount_kept(settings.selection.bitext),
+        langs=[SOURCE, TARGET],
         directory=subpath(output.selected, parent=True),
         random=f"--random {settings.seed}" if settings.selection.random else "",
     shell:
         "rnnsmt selection select {params.corpora} {params.amount} --held-out {input.held_out:q} "
-        "{params.random} --output-dir {params.directory:q} --curve {output.curve:q} "
+        "{params.random} --lang {params.langs} --output-dir {params.directory:q} --curve {output.curve:q} "
         "--threads {threads} --memory-mb {resources.mem_mb} &> {log:q}"
 
 
@@ -104,7 +105,7 @@ use rule select_bitext as select_mono with:
         scores=expand("results/selection/mono/scores/{name}.tsv.gz", name=texts.scored("mono")),
         held_out=f"results/selection/mono/models.{TARGET}/held-out.gz",
     output:
-        texts=expand("results/selection/mono/{name}.1.gz", name=texts.pools["mono"]),
+        texts=expand("results/selection/mono/{name}.{lang}.gz", name=texts.pools["mono"], lang=TARGET),
         selected="results/selection/mono/selected.json",
         curve="results/selection/mono/curve.tsv",
     log:
@@ -113,6 +114,7 @@ use rule select_bitext as select_mono with:
         corpora=lambda w, input: texts.selection_options("mono", input.scores, input.texts),
         keep=in_order(f"{name}={texts.corpora[name].keep}" for name in texts.pools["mono"]),
         amount=amount_kept(settings.selection.mono),
+        langs=TARGET,
 
 
 rule join_training:

@@ -183,7 +183,7 @@ class Texts:
         """Return one side of a corpus after selection, or the preprocessed text if every corpus is kept whole."""
         if not self.scored(kind):
             return self.text("preprocessed", name, lang)
-        return f"results/selection/{kind}/{name}.{self.sides[kind].index(lang) + 1}.gz"
+        return f"results/selection/{kind}/{name}.{lang}.gz"
 
     def training_text(self, lang: str) -> str:
         """Return the training text of alignment and phrase extraction: the only bitext, or all of them concatenated."""

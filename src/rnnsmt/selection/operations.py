@@ -182,6 +182,7 @@ def select(
     output_dir: OutputDirectory,
     curve: Annotated[OptionalOutput, Field(metavar="TSV")] = None,
     *,
+    lang: Annotated[str | Sequence[str], Field(metavar="LANG", several=True)],
     keep: Sequence[Annotated[tuple[str, Fraction], Field(parse=_keep, metavar="NAME=all|FRACTION")]] = (),
     fraction: Annotated[Literal["auto"] | Fraction, Field(metavar="F|auto")] | None = None,
     words: Positive | None = None,
@@ -208,13 +209,13 @@ def select(
     it (from perplexities with ``auto``), but the lines are drawn at random. Corpora in ``keep`` are kept
     as they are.
 
-    The command writes DIR/NAME.1.gz and, for a parallel corpus, DIR/NAME.2.gz for every corpus, DIR/selected.json, and
-    the curve (TSV) with the columns fraction, lines, words, perplexity, oov_rate and chosen.
+    The command writes DIR/NAME.LANG.gz for every text of every corpus, DIR/selected.json, and the curve (TSV) with the
+    columns fraction, lines, words, perplexity, oov_rate and chosen.
 
     Example, in the directory of a run of the demo corpus:
 
         rnnsmt selection select --fraction auto --held-out try/models.fr/held-out.gz --output-dir try/selected \
-            --curve try/curve.tsv --corpus \
+            --curve try/curve.tsv --lang en fr --corpus \
             general=try/general.tsv.gz=results/corpus/truecased/general.en.gz=results/corpus/truecased/general.fr.gz
 
     Args:
@@ -222,6 +223,7 @@ def select(
             or two parallel texts.
         output_dir: output directory.
         curve: output file: held-out perplexity for each fraction.
+        lang: language of each text of a corpus, in order, for the names of the outputs.
         keep: keep all lines of corpus NAME, or a fraction of them, and do not rank this corpus together with the
             others.
         fraction: fraction of the lines to keep; auto: the fraction with the lowest held-out perplexity.
@@ -235,7 +237,7 @@ def select(
 
     Raises:
         InputError: not exactly one of ``fraction`` and ``words`` is given; ``fraction="auto"`` without ``held_out``; a
-            corpus has another number of scores than lines; ``keep`` names no corpus.
+            corpus has another number of scores than lines, or of texts than ``lang``; ``keep`` names no corpus.
     """
     from itertools import chain
 
@@ -251,7 +253,7 @@ def select(
         raise InputError(
             "--fraction auto requires --held-out, in-domain text that the in-domain models were not trained on"
         )
-    directory = Path(output_dir)
+    directory, langs = Path(output_dir), [lang] if isinstance(lang, str) else lang
     with TextFiles() as files:
         lines: list[str] = []
         if held_out is not None:
@@ -261,7 +263,7 @@ def select(
                 raise InputError(
                     f"{', '.join(paths)}: contains no words; held-out text is required for the perplexity curve"
                 )
-        corpora = read_corpora(files, corpus, keep)
+        corpora = read_corpora(files, corpus, keep, langs)
         chosen = (
             fraction if isinstance(fraction, float) else None if words is None else fraction_of_words(corpora, words)
         )
@@ -270,7 +272,7 @@ def select(
         if chosen is None and points:
             chosen = min(points, key=lambda point: (point.perplexity, point.fraction)).fraction
         masks = (pool if random is None else pool.shuffled(random)).kept(chosen)
-        pool.write(directory, masks, threads)
+        pool.write(directory, masks, langs, threads)
     if curve is not None:
         write_curve(curve, points, chosen)
     of_corpora = pool.report(masks)

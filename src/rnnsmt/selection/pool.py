@@ -112,8 +112,10 @@ class PoolCorpus:
         return len(self.scores)
 
 
-def read_corpora(files: TextFiles, corpora: Sequence[PoolFiles], keep: Sequence[tuple[str, float]]) -> list[PoolCorpus]:
-    """Read the scores of corpora, with the fractions of ``keep``.
+def read_corpora(
+    files: TextFiles, corpora: Sequence[PoolFiles], keep: Sequence[tuple[str, float]], langs: Sequence[str]
+) -> list[PoolCorpus]:
+    """Read the scores of corpora, with the fractions of ``keep``; every corpus has a text in each of ``langs``.
 
     files: temporary files, for texts that are lists of sentences.
     """
@@ -130,9 +132,11 @@ def read_corpora(files: TextFiles, corpora: Sequence[PoolFiles], keep: Sequence[
     for corpus in corpora:
         if corpus.scores is None and fractions.get(corpus.name) != 1.0:
             raise InputError(f"--corpus {corpus.name}: the score file - requires --keep {corpus.name}=all")
+        if len(corpus.texts) != len(langs) or len(set(langs)) != len(langs):
+            raise InputError(f"--corpus {corpus.name}: --lang must name the language of each of its texts")
     found = []
     for corpus in corpora:
-        texts = [files.of(f"{corpus.name}.{side}", text) for side, text in enumerate(corpus.texts, 1)]
+        texts = [files.of(f"{corpus.name}.{lang}", text) for lang, text in zip(langs, corpus.texts, strict=True)]
         found.append(PoolCorpus(corpus.name, texts, _scores_of_lines(corpus, texts), fractions.get(corpus.name)))
     return found
 
@@ -252,11 +256,13 @@ class Pool:
             for corpus, mask in zip(self.corpora, masks, strict=True)
         }
 
-    def write(self, directory: Path, masks: Sequence[npt.NDArray[np.bool_]], threads: int) -> None:
-        """Write the kept lines of every text to NAME.1.gz and, for parallel text, NAME.2.gz."""
+    def write(
+        self, directory: Path, masks: Sequence[npt.NDArray[np.bool_]], langs: Sequence[str], threads: int
+    ) -> None:
+        """Write the kept lines of every text to NAME.LANG.gz."""
         for corpus, mask in zip(self.corpora, masks, strict=True):
-            for side, text in enumerate(corpus.texts, 1):
-                with atomic_blocks(directory / f"{corpus.name}.{side}.gz", threads) as out:
+            for lang, text in zip(langs, corpus.texts, strict=True):
+                with atomic_blocks(directory / f"{corpus.name}.{lang}.gz", threads) as out:
                     for line, is_kept in zip(read_byte_lines(text), mask.tolist(), strict=True):
                         if is_kept:
                             out.write(line + b"\n")

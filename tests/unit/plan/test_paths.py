@@ -73,9 +73,9 @@ def test_selection(several):
     texts = Texts(several)
     assert texts.scored("bitext") == ["far"]
     assert texts.scored("mono") == ["far", "press"]
-    assert texts.selected_text("bitext", "near", "fr") == "results/selection/bitext/near.2.gz"
+    assert texts.selected_text("bitext", "near", "fr") == "results/selection/bitext/near.fr.gz"
     assert texts.training_text("en") == "results/corpus/joined/train.en.gz"
-    assert texts.lm_texts() == [f"results/selection/mono/{name}.1.gz" for name in ("near", "far", "press")]
+    assert texts.lm_texts() == [f"results/selection/mono/{name}.fr.gz" for name in ("near", "far", "press")]
     assert texts.selection_options("bitext", ["far.tsv"], ["n.en", "n.fr", "f.en", "f.fr"]) == (
         "--corpus near=-=n.en=n.fr far=far.tsv=f.en=f.fr --keep near=all far=0.25"
     )

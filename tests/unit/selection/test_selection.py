@@ -67,7 +67,8 @@ def select(directory: Path, *options: str, bitext: bool = True) -> int:
         texts = [str(directory / f"{name}.{side}.gz") for side in ("12" if bitext else "1")]
         corpora.append("=".join([name, str(directory / f"{name}.tsv.gz"), *texts]))
     out = ["--output-dir", str(directory / "out"), "--curve", str(directory / "curve.tsv")]
-    return main(["selection", "select", "--corpus", *corpora, *out, *options])
+    langs = ["--lang", *("12" if bitext else "1")]
+    return main(["selection", "select", "--corpus", *corpora, *langs, *out, *options])
 
 
 @pytest.fixture(scope="module")
@@ -118,15 +119,17 @@ def test_both_doors_write_the_same_bytes(corpora: Path) -> None:
 
     held_out = corpora / "m1" / "held-out.gz"
     assert select(corpora, "--fraction", "auto", "--held-out", str(held_out), bitext=False) == 0
-    selected = rnnsmt.selection.select(pool, corpora / "selected", fraction="auto", held_out=list(read_lines(held_out)))
+    options = {"lang": "1", "fraction": "auto", "held_out": list(read_lines(held_out))}
+    selected = rnnsmt.selection.select(pool, corpora / "selected", **options)
     for path in (corpora / "out").iterdir():
         assert path.read_bytes() == (corpora / "selected" / path.name).read_bytes(), path.name
     assert sum(mask.sum() for mask in selected.kept.values()) == selected.figures["kept"]
     assert selected.curve["lines"].tolist()[-1] == 1000
     with pytest.raises(InputError, match=r"^fraction or words: exactly one"):
-        rnnsmt.selection.select(pool, corpora / "selected", fraction=0.5, words=9)
+        rnnsmt.selection.select(pool, corpora / "selected", lang="1", fraction=0.5, words=9)
     with pytest.raises(InputError, match=r"^mixed has 800 scores, but mixed\.1 has 200 lines"):
-        rnnsmt.selection.select([pool[0]._replace(texts=[lines["code"]])], corpora / "selected", fraction=0.5)
+        other = [pool[0]._replace(texts=[lines["code"]])]
+        rnnsmt.selection.select(other, corpora / "selected", lang="1", fraction=0.5)
 
 
 # functions
@@ -358,7 +361,21 @@ def test_corpora_with_their_own_settings(scored: Path) -> None:
     corpora = [f"{n}={scored / n}.tsv.gz={scored / n}.1.gz={scored / n}.2.gz" for n in ("mixed", "code")]
     out = ["--output-dir", str(scored / "out"), "--curve", str(scored / "curve.tsv")]
     keep = ["--keep", "whole=all", "code=0.25"]
-    words = ["selection", "select", "--corpus", extra, *corpora, *keep, "--fraction", "auto", *held(scored), *out]
+    words = [
+        "selection",
+        "select",
+        "--corpus",
+        extra,
+        *corpora,
+        *keep,
+        "--fraction",
+        "auto",
+        *held(scored),
+        *out,
+        "--lang",
+        "1",
+        "2",
+    ]
     assert main(words) == 0
     report = json.loads((scored / "out" / "selected.json").read_text())["corpora"]
     assert report["whole"]["kept"] == 300
@@ -499,6 +516,7 @@ def test_select_refuses_bad_files(
 
 def test_select_refuses_inconsistent_corpora(scored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = ["--fraction", "1", "--output-dir", str(scored / "out"), "--curve", str(scored / "curve.tsv")]
+    out += ["--lang", "1", "2"]
     one = f"mixed={scored / 'mixed.tsv.gz'}={scored / 'mixed.1.gz'}"
     two = f"code={scored / 'code.tsv.gz'}={scored / 'code.1.gz'}={scored / 'code.2.gz'}"
     assert main(["selection", "select", "--corpus", one, one, *out]) == 2
@@ -507,6 +525,8 @@ def test_select_refuses_inconsistent_corpora(scored: Path, capsys: pytest.Captur
     refused(capsys, "parallel and monolingual corpora cannot be combined")
     assert main(["selection", "select", "--corpus", f"mixed=-={scored / 'mixed.1.gz'}", *out]) == 2
     refused(capsys, "--keep mixed=all")
+    assert main(["selection", "select", "--corpus", one, *out]) == 2
+    refused(capsys, "mixed", "--lang")
 
 
 def test_words_rather_than_a_fraction(scored: Path) -> None:
