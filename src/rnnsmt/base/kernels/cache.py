@@ -28,7 +28,7 @@ import llvmlite.binding  # type: ignore[import-untyped]
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 from numba.core.environment import Environment, _rebuild_env, lookup_environment
-from numba.core.runtime import _nrt_python
+from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels import import_without_scipy
