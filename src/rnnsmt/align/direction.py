@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from rnnsmt.align import MAX_PAIRS
 from rnnsmt.align.bitext import BitextSide, Ids, Offsets
-from rnnsmt.align.lexicon import build_lexicon, corpus_cells
+from rnnsmt.align.lexicon import Places, build_bitmaps, build_lexicon, corpus_cells
 from rnnsmt.base.parallel import in_threads
 
 Parameters = dict[str, npt.NDArray[Any]]
@@ -25,9 +25,10 @@ Counts = npt.NDArray[np.int64]
 """Expected counts, in fixed point."""
 
 CELLS = 50_000_000
-"""Number of word pairs of the corpus, from its beginning, whose lexicon indices are cached in memory (4 bytes each).
+"""Maximum number of word pairs of a corpus whose lexicon indices are kept in memory (4 bytes each).
 
-Without the cache, every pass would look them up again, which takes a third of the time of Model 4.
+In a larger corpus, every pass looks them up in bitmaps of the most frequent given words, which have the same maximum
+size. A binary search takes ten times as long as that; with it, a third of the time of Model 4 would be look-ups.
 """
 
 _LEAST_BLOCK = 500
@@ -43,7 +44,7 @@ class NumberedCorpus(NamedTuple):
 
     starts: npt.NDArray[np.int64]  # [given vocabulary + 1], the rows of the lexicon
     words: npt.NDArray[np.int32]  # [pairs], the generated words of every row, ascending
-    cells: npt.NDArray[np.int32]  # cached lexicon indices of the first word pairs of the text, see ``look_up``
+    places: Places
     given_ids: Ids  # both sides of the text as in ``BitextSide``
     given_offsets: Offsets
     generated_ids: Ids
@@ -59,7 +60,7 @@ class Direction:
     """
 
     def __init__(self, given: BitextSide, generated: BitextSide, threads: int = 1, max_pairs: int = MAX_PAIRS) -> None:
-        """Build the lexicon, define the blocks, and look up the lexicon indices that are cached.
+        """Build the lexicon, define the blocks, and prepare the look-up of lexicon indices.
 
         Args:
             max_pairs: as in ``build_lexicon``.
@@ -75,10 +76,13 @@ class Direction:
         self._blocks = [(first, end, int(before[first])) for first, end in bounds]
         text = (given.ids, given.offsets, generated.ids, generated.offsets)
         # cells are int32, and ``pairs`` itself must fit
-        cells = np.empty(min(int(before[-1]), CELLS if self.pairs < 2**31 - 1 else 0), np.int32)
-        if len(cells):
+        if int(before[-1]) <= CELLS and self.pairs < 2**31 - 1:
+            cells = np.empty(int(before[-1]), np.int32)
+            places = build_bitmaps(lexicon, given, generated, 0)._replace(cells=cells)
             self.over_blocks(lambda *block: corpus_cells(*block, *lexicon, *text, cells))
-        self.corpus = NumberedCorpus(*lexicon, cells, *text)
+        else:
+            places = build_bitmaps(lexicon, given, generated, 4 * CELLS)
+        self.corpus = NumberedCorpus(*lexicon, places, *text)
 
     def over_blocks(self, work: Callable[[int, int, int], float | None]) -> float:
         """Call ``work`` for every block with its first sentence, its end, and the number of word pairs before it.

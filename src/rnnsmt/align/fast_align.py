@@ -85,7 +85,7 @@ def fast_align_block(block, corpus, t, t_null, tension, last, counts, null_count
     """
     # NULL counts are summed per block and added once: sums of floats in a fixed order, and few atomic additions
     first, end, at = block
-    starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets = corpus
+    starts, words, places, given_ids, given_offsets, generated_ids, generated_offsets = corpus
     feature, nulls = 0.0, np.zeros(len(t_null))
     for s in range(first, end):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]
@@ -98,7 +98,7 @@ def fast_align_block(block, corpus, t, t_null, tension, last, counts, null_count
             z = diagonal_prior(j + 1, m, n, tension, prior) / (1.0 - P_NULL)
             null = t_null[f] * P_NULL
             total, best_i, best_p = null, -1, null
-            look_up(starts, words, cells, at, given, f, entries)
+            look_up(starts, words, places, at, given, f, entries)
             at += n
             for i in range(n):
                 p = t[entries[i]] * prior[i] / z

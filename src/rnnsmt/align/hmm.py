@@ -283,7 +283,7 @@ def hmm_block(  # noqa: PLR0912
         The log-likelihood of the generated sentences.
     """
     first, end, at = block
-    starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets = corpus
+    starts, words, places, given_ids, given_offsets, generated_ids, generated_offsets = corpus
     t, t_null, jumps, beginnings = tables
     # work space of all sentence pairs of the block, as large as its longest sentence requires
     size = 1
@@ -311,7 +311,7 @@ def hmm_block(  # noqa: PLR0912
         for j in range(m):
             f = generated_ids[start + j]
             null[j] = empty * t_null[f]
-            look_up(starts, words, cells, at + j * n, given, f, entries[j])
+            look_up(starts, words, places, at + j * n, given, f, entries[j])
             for i in range(n):
                 emission[j, i] = t[entries[j, i]]
         transitions(given_classes[given], jumps, beginnings, empty, UNIFORM, step[:n, :n], begin[:n])

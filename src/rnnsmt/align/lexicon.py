@@ -199,24 +199,91 @@ def find(starts, words, e, f):
     return entry if entry < end and words[entry] == f else len(words)
 
 
+class Places(NamedTuple):
+    """Where ``look_up`` finds the lexicon indices of word pairs.
+
+    A bitmap of a given word has a bit for every generated word, in elements of 64 bits, which is set if the lexicon
+    contains the pair.
+    """
+
+    cells: npt.NDArray[np.int32]  # lexicon indices of all word pairs of the corpus, as in ``corpus_cells``, or empty
+    bitmaps: npt.NDArray[np.int64]  # [given vocabulary], where the bitmap of each word begins in ``bits``; -1: none
+    bits: npt.NDArray[np.uint64]  # the bitmaps
+    before: npt.NDArray[np.int64]  # for each element of ``bits``, the lexicon index of its first pair
+
+
+def build_bitmaps(lexicon: Lexicon, given: BitextSide, generated: BitextSide, size: int) -> Places:
+    """Build the bitmaps of the most frequent given words; there are no cells.
+
+    Args:
+        size: maximum size in bytes.
+    """
+    width = -(-len(generated.vocabulary) // 64)
+    number = min(size // (16 * max(width, 1)), len(given.vocabulary))
+    order = np.argsort(-np.bincount(given.ids, minlength=len(given.vocabulary)), kind="stable")[:number]
+    bitmaps = np.full(len(given.vocabulary), -1, np.int64)
+    bitmaps[order] = np.arange(number) * width
+    bits, before = np.zeros(number * width, np.uint64), np.zeros(number * width, np.int64)
+    fill_bitmaps(order, *lexicon, bitmaps, width, bits, before)
+    return Places(np.zeros(0, np.int32), bitmaps, bits, before)
+
+
 @kernel()
-def look_up(starts, words, cells, at, given, f, entries):
+def count_bits(x):
+    """Return the number of bits of a ``uint64`` that are set."""
+    x -= (x >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@kernel()
+def fill_bitmaps(order, starts, words, bitmaps, width, bits, before):
+    """Fill the bitmaps of given words.
+
+    Args:
+        order: the given words.
+        starts, words: the lexicon.
+        bitmaps, bits, before: as in ``Places``; ``bits`` is 0.
+        width: number of elements of a bitmap.
+    """
+    for e in order:
+        first = bitmaps[e]
+        for k in range(starts[e], starts[e + 1]):
+            bits[first + (words[k] >> 6)] |= np.uint64(1) << np.uint64(words[k] & 63)
+        entry = starts[e]
+        for part in range(first, first + width):
+            before[part] = entry
+            entry += count_bits(bits[part])
+
+
+@kernel()
+def look_up(starts, words, places, at, given, f, entries):
     """Fill ``entries`` [I] with the lexicon indices of the pairs of a sentence's given words and the generated word f.
 
     Args:
         starts, words: the lexicon.
-        cells: int32, lexicon indices of the first word pairs of the corpus, in the order of ``corpus_cells``.
-        at: number of word pairs of the corpus before these; pairs beyond ``cells`` are looked up by binary search.
+        places: ``Places``. Without cells, pairs of given words without a bitmap are looked up by binary search.
+        at: number of word pairs of the corpus before these.
         given: ids of the given words, [I].
         f: id of the generated word.
         entries: int64 [I], filled; ``len(words)`` for pairs that are not in the lexicon.
     """
-    if at + len(given) <= len(cells):
+    cells, bitmaps, bits, before = places
+    if len(cells) > 0:
         for i in range(len(given)):
             entries[i] = cells[at + i]
-    else:
-        for i in range(len(given)):
+        return
+    bit = np.uint64(1) << np.uint64(f & 63)
+    for i in range(len(given)):
+        if bitmaps[given[i]] < 0:
             entries[i] = find(starts, words, given[i], f)
+            continue
+        part = bitmaps[given[i]] + (f >> 6)
+        if bits[part] & bit:
+            entries[i] = before[part] + count_bits(bits[part] & (bit - np.uint64(1)))
+        else:
+            entries[i] = len(words)
 
 
 @kernel()
@@ -230,13 +297,11 @@ def corpus_cells(
         at: number of word pairs of the corpus before the block.
         starts, words: the lexicon.
         given_ids, given_offsets, generated_ids, generated_offsets: both sides of the text.
-        cells: int32; pairs beyond its end are ignored.
+        cells: int32 [word pairs of the corpus].
     """
     for s in range(first, end):
         for p in range(generated_offsets[s], generated_offsets[s + 1]):
             for k in range(given_offsets[s], given_offsets[s + 1]):
-                if at >= len(cells):
-                    return
                 cells[at] = find(starts, words, given_ids[k], generated_ids[p])
                 at += 1
 

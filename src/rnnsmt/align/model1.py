@@ -42,7 +42,7 @@ def model1_block(block, corpus, t, t_null, counts, null_counts, best):
         best: given position of every generated word, -1 for NULL, [generated words], set.
     """
     first, end, at = block
-    starts, words, cells, given_ids, given_offsets, generated_ids, generated_offsets = corpus
+    starts, words, places, given_ids, given_offsets, generated_ids, generated_offsets = corpus
     longest = 0
     for s in range(first, end):
         longest = max(longest, given_offsets[s + 1] - given_offsets[s])
@@ -57,7 +57,7 @@ def model1_block(block, corpus, t, t_null, counts, null_counts, best):
             f = generated_ids[p]
             # the uniform p(a_j = i) cancels in the posterior
             total, highest, position = t_null[f], t_null[f], -1
-            look_up(starts, words, cells, at, given, f, entries)
+            look_up(starts, words, places, at, given, f, entries)
             at += len(given)
             for i in range(len(given)):
                 probability = np.float64(t[entries[i]])

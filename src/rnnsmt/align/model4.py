@@ -286,7 +286,7 @@ def read_lexicon(corpus, at, given, generated, tables, space):
         null = tables.t_null[generated[j]]
         space.null[j] = HMM_NULL * null
         space.lexical[j, n] = np.log(null)
-        look_up(corpus.starts, corpus.words, corpus.cells, at + j * n, given, generated[j], space.entries[j])
+        look_up(corpus.starts, corpus.words, corpus.places, at + j * n, given, generated[j], space.entries[j])
         for i in range(n):
             space.emission[j, i] = tables.t[space.entries[j, i]]
             space.lexical[j, i] = np.log(space.emission[j, i])

@@ -14,7 +14,7 @@ from rnnsmt.align.bitext import Bitext, read_bitext
 from rnnsmt.align.direction import Direction
 from rnnsmt.align.distances import SMOOTHING, Cepts, PlacedPair, placement, placement_counts, placement_gains
 from rnnsmt.align.hmm import forward_backward, path_score, transitions, viterbi
-from rnnsmt.align.lexicon import FLOOR, build_lexicon, digamma, find, relative_frequencies
+from rnnsmt.align.lexicon import FLOOR, build_bitmaps, build_lexicon, digamma, find, look_up, relative_frequencies
 from rnnsmt.align.model4 import Tables, distortion_row
 from rnnsmt.align.neighbours import MAX_FERTILITY, best_neighbour, neighbour_counts, neighbour_gains, null_score
 from rnnsmt.align.training import align, train
@@ -74,7 +74,7 @@ def test_lexicon_holds_the_pairs_of_the_corpus(tmp_path):
     }
     assert rows == {"a": ["x"], "b": ["x", "y", "z"], "c": ["y", "z"], "d": []}
     pairs = [(e, f) for e in "ab" for f in "x"] + [(e, f) for f in "yzy" for e in "bcb"]
-    cells = Direction(bitext.source, bitext.target).corpus[2]
+    cells = Direction(bitext.source, bitext.target).corpus.places.cells
     found = [(e, target[lexicon.words[cell]]) for (e, _), cell in zip(pairs, cells, strict=True)]
     assert found == pairs
     b, z = source.index("b"), target.index("z")
@@ -95,14 +95,34 @@ def test_weak_pairs_are_left_out(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("aligner", ["fast_align", "model4"])
-@pytest.mark.parametrize("room", [0, 500])
-def test_links_do_not_depend_on_the_word_pairs_in_memory(tmp_path, monkeypatch, aligner, room):
+@pytest.mark.parametrize(("room", "bitmaps"), [(0, 0), (12, 3)])
+def test_links_do_not_depend_on_the_word_pairs_in_memory(tmp_path, monkeypatch, aligner, room, bitmaps):
     bitext = bitext_of(tmp_path, *toy(60))
-    monkeypatch.setattr(direction_module, "_LEAST_BLOCK", 7)  # several blocks, which do not fit into the memory
+    monkeypatch.setattr(direction_module, "_LEAST_BLOCK", 7)  # several blocks
     right = both_directions(bitext, aligner)
     monkeypatch.setattr(direction_module, "CELLS", room)
-    assert len(Direction(bitext.source, bitext.target).corpus[2]) == room
+    places = Direction(bitext.source, bitext.target).corpus.places
+    assert (len(places.cells), np.count_nonzero(places.bitmaps >= 0)) == (0, bitmaps)
     assert both_directions(bitext, aligner) == right
+
+
+def test_bitmaps_find_the_pairs_of_the_lexicon(tmp_path):
+    """Several elements of 64 bits, whose first and last bits are set or not; the rarest given words have no bitmap."""
+    rng = np.random.default_rng(1)
+    source = [" ".join(f"e{x}" for x in rng.integers(0, 20, 6)) for _ in range(100)]
+    target = [" ".join(f"f{x}" for x in rng.integers(0, 300, 9)) for _ in range(100)]
+    given, generated = bitext_of(tmp_path, source, target)
+    lexicon = build_lexicon(given, generated)
+    width = -(-len(generated.vocabulary) // 64)
+    places = build_bitmaps(lexicon, given, generated, 16 * width * 12)
+    assert np.count_nonzero(places.bitmaps >= 0) == 12
+    words, entries = np.arange(len(given.vocabulary), dtype=np.int32), np.zeros(len(given.vocabulary), np.int64)
+    found = []
+    for f in range(len(generated.vocabulary)):
+        look_up(*lexicon, places, 0, words, f, entries)
+        found.append([find(*lexicon, e, f) for e in words])
+        assert entries.tolist() == found[-1]
+    assert {*np.ravel(found)} == {*range(len(lexicon.words) + 1)}
 
 
 @pytest.mark.parametrize("aligner", ["fast_align", "hmm", "model4"])

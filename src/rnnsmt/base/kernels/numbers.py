@@ -13,7 +13,6 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 from rnnsmt.base.kernels.decorator import INNER, kernel
 
@@ -61,6 +60,8 @@ def _add_atomically(_typing, array, index, amount):
     signature = types.void(array, index, amount)
 
     def generate(context, builder, _signature, arguments):
+        from numba.np.arrayobj import make_array
+
         data = make_array(array)(context, builder, arguments[0])
         pointer = cgutils.get_item_pointer(context, builder, array, data, [arguments[1]])
         # "monotonic" is relaxed ordering: only the sum matters, not the order of the additions

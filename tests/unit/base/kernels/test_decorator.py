@@ -118,17 +118,55 @@ print(user.norm(np.ones(3)))
     assert [name.partition(".py")[2].partition(".")[2] for name in names] == ["1.nbc", "nbi"]
 
 
-def test_commands_start_without_scipy() -> None:
-    """Numba would import it, which takes 0.2 s, for BLAS."""
+def test_commands_load_kernels_without_the_compiler_and_scipy(tmp_path: Path) -> None:
+    """Numba would import both, which takes 0.4 s; a process that compiles a kernel imports the compiler alone."""
     code = """
 import sys
 from rnnsmt import base
 base.is_program = True
+import numpy as np
 from rnnsmt.base.kernels import strings
-assert "scipy" not in sys.modules and "numba.np.arraymath" in sys.modules
+assert "scipy" not in sys.modules
+print(strings.Interner().add([b"a"]), sum(strings._add_all.stats.cache_hits.values()), *(
+    name in sys.modules for name in ("numba.np.arraymath", "numba.typed.typeddict", "scipy")
+))
 import scipy.linalg
 """
-    subprocess.run([sys.executable, "-c", code], check=True)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    runs = [
+        subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert runs == ["[0] 0 True True False\n", "[0] 1 False False False\n"]
+
+
+def test_code_that_is_loaded_calls_functions_of_numba(tmp_path: Path) -> None:
+    """Allocation, sorting, exceptions and functions of numpy in a kernel that is loaded without the compiler."""
+    (tmp_path / "user.py").write_text(
+        """
+import numpy as np
+from rnnsmt.base.kernels.decorator import kernel
+
+@kernel()
+def most(x, least):
+    y = np.sort(np.concatenate((x, np.array([3, 1]))))
+    if y.max() < least:
+        raise ValueError("too small")
+    return y, y.sum(), [int(value) for value in y][-1], np.log(np.float64(y.max()))
+"""
+    )
+    code = """
+import numpy as np, user
+print(*user.most(np.array([2]), 0), sum(user.most.stats.cache_hits.values()))
+try:
+    user.most(np.array([2]), 9)
+except ValueError as error:
+    print(error)
+"""
+    environment = os.environ | {"PYTHONPATH": f"{PACKAGE.parent}:{tmp_path}", "NUMBA_CACHE_DIR": str(tmp_path)}
+    for hits in range(2):
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout == f"[1 2 3] 6 3 1.0986122886681098 {hits}\ntoo small\n"
 
 
 def test_a_directory_that_cannot_be_written_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
