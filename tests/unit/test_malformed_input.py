@@ -156,7 +156,7 @@ def with_suffix(directory: Path, command: str, name: str, suffix: str, data: byt
 READERS = [
     *(("prepare", "raw.en"), ("prepare", "raw.fr"), ("join", "tok.en"), ("truecase", "tc.en"), ("truecase", "tok.en")),
     *(("models", "dev.en"), ("models", "tok.en"), ("score", "tok.en"), ("select", "scores"), ("select", "tok.fr")),
-    *(("curve", "dev.fr"), ("words", "tok.en"), ("check", "al"), ("symmetrize", "rev"), ("lexical", "al")),
+    *(("curve", "dev.fr"), ("words", "tok.en"), ("extract", "al"), ("symmetrize", "rev"), ("lexical", "al")),
     *(("extract", "tok.fr"), ("table", "lex.e2f"), ("filter", "dev.en"), ("filter", "pt"), ("filter", "ro")),
     *(("augment", "pt"), ("lm", "tok.fr"), ("perplexity", "lm.arpa"), ("perplexity", "dev.fr"), ("pairs", "pt")),
     *(("vocabularies", "tok.fr"), ("decode", "pt"), ("decode", "ro"), ("decode", "lm.arpa"), ("decode", "dev.en")),
@@ -179,7 +179,7 @@ def test_files_that_cannot_be_read(place: Path, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("stage", "name"),
     [
-        *(("words", "tok.en"), ("check", "tok.fr"), ("lexical", "tok.en"), ("extract", "tok.fr"), ("filter", "dev.en")),
+        *(("words", "tok.en"), ("lexical", "tok.en"), ("extract", "tok.fr"), ("filter", "dev.en")),
         *(("pairs for a text", "dev.en"), ("decode", "dev.en"), ("mert", "dev.en")),
     ],
 )
@@ -201,8 +201,8 @@ def test_names_that_are_not_utf8(place: Path, capsys: pytest.CaptureFixture[str]
     (place / "ex.parquet").rename("ex.parquet\udce9")
     for command, sentence in (
         (ini, "O1: cannot name the file path="),
-        (STAGES["table"].replace("ex.parquet", "ex.parquet\udce9"), "ex.parquet\\xdce9: the name is not UTF-8; rename"),
-        (STAGES["extract"].replace("O1", "O1\udce9"), "O1\\xdce9: the name is not UTF-8; rename the file"),
+        (STAGES["table"].replace("ex.parquet", "ex.parquet\udce9"), "ex.parquet\\udce9: the name is not UTF-8; rename"),
+        (STAGES["extract"].replace("O1", "O1\udce9"), "O1\\udce9: the name is not UTF-8; rename the file"),
     ):
         assert refused(place, command, capsys).startswith(sentence)
 
@@ -248,7 +248,7 @@ DAMAGES: list[tuple[str, str, str, Damage, str]] = [
     ("blank", "curve", "tok.fr", lambda d: b"\n" * 40, "tok.fr: no words"),
     ("NaN", "select", "scores", line(3, lambda row: b"nan"), "scores: contains NaN"),
     ("text", "select", "scores", line(3, lambda row: b"good"), "scores: "),
-    ("BOM", "check", "al", lambda d: b"\xef\xbb\xbf" + d, "al, line 1: '\\ufeff"),
+    ("BOM", "lexical", "al", lambda d: b"\xef\xbb\xbf" + d, "al, line 1: not a list of links i-j: '\\ufeff0-0'"),
     ("line feed in a message", "lexical", "al", line(2, lambda row: b"\x0b"), "al, line 2: "),
     ("not UTF-8", "perplexity", "lm.arpa", line(9, lambda row: row + b"\xff"), "lm.arpa: "),
     ("bytes", "perplexity", "lm.arpa", lambda d: random.Random(1).randbytes(500), "lm.arpa, line 1: \\data\\"),

@@ -41,8 +41,8 @@ def print_messages() -> None:
 
 
 def printable(text: str) -> str:
-    """Return a text as one line, with control characters and bytes of names that are not UTF-8 as ``\\x..``."""
-    return "".join(c if c.isprintable() else " " if c.isspace() else f"\\x{ord(c):02x}" for c in text)
+    """Return a text as one line, with control characters and bytes of names that are not UTF-8 escaped as in Python."""
+    return "".join(c if c.isprintable() else " " if c.isspace() else c.encode("unicode_escape").decode() for c in text)
 
 
 def say(text: str) -> None:
