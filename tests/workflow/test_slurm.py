@@ -158,7 +158,7 @@ def test_a_training_is_cancelled_and_runs_out_of_time(slurm, on_slurm):
     assert jobs()[0][1] == "CANCELLED"
     assert not out_of_memory(on_slurm.directory), "a job that is killed for its memory is not one that is cancelled"
     log.unlink()
-    with training(slurm, on_slurm, config, minutes=1) as jobs:
+    with training(slurm, on_slurm, config, minutes=3) as jobs:
         wait_until(lambda: updates_before(log) > 0, 600, "the first attempt")
         saved = updates_before(log)
         wait_until(lambda: updates_before(log) > saved, 900, "the attempt after the time limit")
