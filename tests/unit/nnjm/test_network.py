@@ -102,21 +102,16 @@ def toy(tmp_path_factory):
         lines.append((" ".join(source), " ".join(target), " ".join(links)))
     for name, part in zip(("source", "target", "links"), zip(*lines, strict=True), strict=True):
         (directory / name).write_text("".join(f"{line}\n" for line in part))
-    files = ["--source", directory / "source", "--target", directory / "target", "--alignment", directory / "links"]
-    line = [
-        "networks",
-        "prepare",
-        "--network",
-        "nnjm",
-        *files,
-        "--vocab-size",
-        "20",
-        "--output-dir",
-        directory / "examples",
-    ]
-    assert main([str(part) for part in line]) == 0
+    assert main(preparation(directory, 20)) == 0
     assert main(training(directory, directory / "out")) == 0
     return directory
+
+
+def preparation(directory, vocab_size):
+    """Return the command that makes the training data of the texts in a directory."""
+    files = ["--source", directory / "source", "--target", directory / "target", "--alignment", directory / "links"]
+    line = ["networks", "prepare", "--network", "nnjm", *files, "--vocab-size", vocab_size]
+    return [str(part) for part in [*line, "--output-dir", directory / "examples"]]
 
 
 def training(toy, out, *options):
@@ -326,19 +321,7 @@ def test_one_sentence_pair_remains_for_training(tmp_path, pairs):
     for name in ("source", "target"):
         (tmp_path / name).write_text(line * pairs)
     (tmp_path / "links").write_text("0-0 1-1\n" * pairs)
-    files = ["--source", tmp_path / "source", "--target", tmp_path / "target", "--alignment", tmp_path / "links"]
-    line = [
-        "networks",
-        "prepare",
-        "--network",
-        "nnjm",
-        *files,
-        "--vocab-size",
-        "50",
-        "--output-dir",
-        tmp_path / "examples",
-    ]
-    assert main([str(part) for part in line]) == 0
+    assert main(preparation(tmp_path, 50)) == 0
     assert main(training(tmp_path, tmp_path / "out", "--epochs", "2")) == 0
     history = json.loads((tmp_path / "out/h.json").read_text())
     assert history["validation ngrams"] == 41 * (pairs - 1)
@@ -351,19 +334,7 @@ def test_words_that_no_training_sentence_has_are_unknown_in_validation(tmp_path)
     for name in ("source", "target"):
         (tmp_path / name).write_text("".join(lines))
     (tmp_path / "links").write_text("0-0 1-1 2-2\n" * 40)
-    files = ["--source", tmp_path / "source", "--target", tmp_path / "target", "--alignment", tmp_path / "links"]
-    line = [
-        "networks",
-        "prepare",
-        "--network",
-        "nnjm",
-        *files,
-        "--vocab-size",
-        "100",
-        "--output-dir",
-        tmp_path / "examples",
-    ]
-    assert main([str(part) for part in line]) == 0
+    assert main(preparation(tmp_path, 100)) == 0
     trainer = Training(
         nnjm_task(Examples.open(tmp_path / "examples"), replace(DEMO, held_out_least=10, held_out=0.1), 1, CPU)
     )
