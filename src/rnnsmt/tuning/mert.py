@@ -103,27 +103,32 @@ class AxisSearch:
         """Allocate buffers for a pool."""
         self._pool = pool
         size = len(pool.statistics)
+        self._extremes = np.zeros((len(pool.features), pool.sentences, 2), np.int32)
+        find_extremes(pool.features, pool.offsets, self._extremes)
         self._sums = np.empty(size)
         self._scores = np.empty(size, np.float32)
+        self._highest = np.empty(pool.sentences, np.int64)
         self._best = np.empty(pool.sentences, np.int64)
         self._xs = np.empty(size, np.float32)
         self._corners = np.empty((size, 2), np.int32)
 
     def move_to(self, weights: NDArray[np.float32]) -> None:
-        """Compute the scores of all candidates at the point ``weights`` ``[F]``."""
+        """Compute the scores of all candidates at the point ``weights`` ``[F]``, and the best candidates."""
         project(self._pool.features, weights, self._sums)
         self._scores[:] = self._sums
+        best_candidates(self._scores, self._pool.offsets, self._highest)
 
     def bleu(self) -> np.float32:
         """Return BLEU (0 to 1) at the point."""
-        best_candidates(self._scores, self._pool.offsets, self._best)
-        rows = self._best[self._best >= 0]
+        rows = self._highest[self._highest >= 0]
         return np.float32(single_bleu(self._pool.statistics[rows].astype(np.int64).sum(axis=0)))
 
     def best_point(self, k: int) -> tuple[np.float32, np.float32]:
         """Return the distance of the best point on the line parallel to axis ``k``, and its BLEU (0 to 1)."""
-        pool, slopes = self._pool, self._pool.features[k]
-        count = line_corners(slopes, self._scores, pool.offsets, self._best, self._xs, self._corners)
+        pool, slopes, extremes = self._pool, self._pool.features[k], self._extremes[k]
+        count = line_corners(
+            slopes, self._scores, pool.offsets, extremes, self._highest, self._best, self._xs, self._corners
+        )
         order = np.argsort(self._xs[:count], kind="stable")
         x, value = best_interval(pool.statistics, self._best, self._xs, self._corners, order)
         return np.float32(x), np.float32(value)
@@ -160,12 +165,121 @@ def next_corner(slopes, scores, kept, count, current):
 
 
 @kernel()
-def line_corners(slopes, scores, offsets, best, xs, corners):
+def find_extremes(features, offsets, extremes):
+    """Find the flattest and the steepest line of every sentence for every axis, the first one of several.
+
+    Args:
+        features: float32 ``[F, N]``, the slopes.
+        offsets: int64 ``[S + 1]``, first candidate of each sentence.
+        extremes: int32 ``[F, S, 2]``, written: numbers of the flattest and of the steepest line within the sentence;
+            left as they are for a sentence without candidates.
+    """
+    for k in range(features.shape[0]):
+        for s in range(offsets.size - 1):
+            slope = features[k, offsets[s] : offsets[s + 1]]
+            flattest = steepest = 0
+            for i in range(1, slope.size):
+                if slope[i] < slope[flattest]:
+                    flattest = i
+                if slope[i] > slope[steepest]:
+                    steepest = i
+            if slope.size:
+                extremes[k, s, 0], extremes[k, s, 1] = flattest, steepest
+
+
+@kernel(**INNER)
+def crossing(slope, score, i, j):
+    """Return the position where line j crosses line i, which is flatter, in double precision."""
+    return (np.float64(score[i]) - score[j]) / (np.float64(slope[j]) - slope[i])
+
+
+@kernel(**INNER)
+def highest_line(slope, score, x, i):
+    """Return the number of the highest line at position x, i if none is higher than line i."""
+    highest, height = i, score[i] + x * slope[i]
+    for j in range(slope.size):
+        y = score[j] + x * slope[j]
+        if y > height:
+            highest, height = j, y
+    return highest
+
+
+@kernel(**INNER)
+def lower_bound(slope, score, flattest, inner, steepest, bound):
+    """Find lines whose envelope is a lower bound of the envelope of all lines of a sentence.
+
+    Args:
+        slope, score: float32 ``[n]``, the lines of a sentence.
+        flattest, steepest: numbers of a flattest and of a steepest line, which differ in slope.
+        inner: number of any line.
+        bound: int32 ``[5]``, written: numbers of lines, each steeper than the one before: a flattest line, ``inner``, a
+            steepest line, and the highest line at each crossing of these three.
+
+    Returns:
+        Number of lines in ``bound``.
+    """
+    bound[0] = flattest
+    count = 1
+    middle = inner if slope[flattest] < slope[inner] < slope[steepest] else steepest
+    while True:
+        left, right = bound[count - 1], middle
+        highest = highest_line(slope, score, crossing(slope, score, left, right), left)
+        if slope[highest] == slope[left]:
+            bound[count - 1] = highest
+        elif slope[left] < slope[highest] < slope[right]:
+            bound[count] = highest
+            count += 1
+        elif slope[highest] == slope[right]:
+            right = highest
+        bound[count] = right
+        count += 1
+        if middle == steepest:
+            return count
+        middle = steepest
+
+
+@kernel(**INNER)
+def not_below(slope, score, bound, lines, high, kept):
+    """Select the lines that are not below the envelope of some of them.
+
+    The difference of an envelope and a line is convex, so it is least where two lines of the envelope cross.
+
+    Args:
+        slope, score: float32 ``[n]``, the lines of a sentence.
+        bound, lines: see ``lower_bound``, the lines of the envelope and their number.
+        high: bool ``[n]`` or longer, a buffer.
+        kept: int32 ``[n]`` or longer, written: numbers of the lines, ascending.
+
+    Returns:
+        Number of lines in ``kept``.
+    """
+    n = slope.size
+    high[:n] = False
+    for b in range(lines - 1):
+        x = crossing(slope, score, bound[b], bound[b + 1])
+        start, rise = np.float64(score[bound[b]]), x * slope[bound[b]]
+        height = start + rise - 1e-4 * (1.0 + abs(start) + abs(rise))  # more than the rounding error of a position
+        for i in range(n):
+            high[i] |= score[i] + x * slope[i] >= height
+    count = 0
+    for i in range(n):
+        kept[count] = i
+        count += high[i]
+    return count
+
+
+@kernel()
+def line_corners(slopes, scores, offsets, extremes, highest, best, xs, corners):
     """Compute the corners of the envelopes of all sentences on a line that has no ends.
+
+    Most lines are nowhere the highest. They are left out by a lower bound of the envelope; then the corners of the
+    others are found one after the other.
 
     Args:
         slopes, scores: float32 ``[N]``, the lines of the candidates, sentence by sentence.
         offsets: int64 ``[S + 1]``, first candidate of each sentence.
+        extremes: int32 ``[S, 2]``, see ``find_extremes``.
+        highest: int64 ``[S]``, the candidate of each sentence with the highest score.
         best: int64 ``[S]``, written: the best candidate of each sentence left of all corners, -1 for a sentence without
             candidates.
         xs: float32 ``[N]``, written: positions of the corners.
@@ -177,7 +291,7 @@ def line_corners(slopes, scores, offsets, best, xs, corners):
     largest = 0
     for s in range(offsets.size - 1):
         largest = max(largest, offsets[s + 1] - offsets[s])
-    kept = np.empty(largest, np.int32)
+    kept, high, bound = np.empty(largest, np.int32), np.empty(largest, np.bool_), np.empty(5, np.int32)
     corner = 0
     for s in range(offsets.size - 1):
         start, end = offsets[s], offsets[s + 1]
@@ -185,24 +299,16 @@ def line_corners(slopes, scores, offsets, best, xs, corners):
         if start == end:
             continue
         slope, score = slopes[start:end], scores[start:end]
-        flattest = steepest = 0
-        for i in range(1, slope.size):
-            if slope[i] < slope[flattest] or (slope[i] == slope[flattest] and score[i] > score[flattest]):
-                flattest = i
-            if slope[i] > slope[steepest] or (slope[i] == slope[steepest] and score[i] >= score[steepest]):
-                steepest = i
-        best[s] = start + flattest
-        # A line that is below the flattest and the steepest one where these meet is nowhere the highest.
-        gap = np.float64(slope[steepest]) - slope[flattest]
-        if gap == 0.0:
+        flattest, steepest = extremes[s]
+        if slope[flattest] == slope[steepest]:
+            best[s] = start + np.argmax(score)
             continue
-        x = (np.float64(score[flattest]) - score[steepest]) / gap
-        meeting = score[flattest] + x * slope[flattest]
-        meeting -= 1e-4 * (1.0 + abs(meeting))  # more than the rounding error of a position
-        count = 0
-        for i in range(slope.size):
-            kept[count] = i
-            count += score[i] + x * slope[i] >= meeting
+        lines = lower_bound(slope, score, flattest, highest[s] - start, steepest, bound)
+        count = not_below(slope, score, bound, lines, high, kept)
+        for i in kept[:count]:
+            if slope[i] == slope[flattest] and score[i] > score[flattest]:
+                flattest = i
+        best[s] = start + flattest
         place, following, count = next_corner(slope, score, kept, count, flattest)
         previous = -LARGEST
         while following >= 0:

@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from rnnsmt.bleu.multi_bleu import bleu_of
 from rnnsmt.config.sections import default_iterations
 from rnnsmt.registries import OPTIMIZERS
 from rnnsmt.tuning import mert
-from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, active_features, candidate_batch, pool_bleu
+from rnnsmt.tuning.nbest_pool import FlatPool, NbestPool, active_features, best_candidates, candidate_batch, pool_bleu
 from rnnsmt.tuning.optimizers import optimize_weights
 from rnnsmt.tuning.options import OptimizerOptions
 
@@ -87,9 +88,43 @@ def test_a_search_is_steepest_ascent_along_the_axes(seed):
 def test_near_corners_of_a_sentence_are_one():
     # the second line is the highest between 0 and 0.00005 only
     slopes, scores = np.array([0, 1, 2], np.float32), np.array([0, 0, -0.00005], np.float32)
-    best, xs, corners = np.empty(1, np.int64), np.empty(3, np.float32), np.empty((3, 2), np.int32)
-    assert mert.line_corners(slopes, scores, np.array([0, 3]), best, xs, corners) == 1
-    assert (best[0], xs[0], corners[0].tolist()) == (0, pytest.approx(0.00005), [0, 2])
+    best, xs, corners = found_corners(slopes, scores, np.array([0, 3]))
+    assert (best.tolist(), xs.tolist(), corners.tolist()) == ([0], [pytest.approx(0.00005)], [[0, 2]])
+
+
+def found_corners(slopes, scores, offsets):
+    """Return the best candidates left of all corners, and the positions and candidates of the corners."""
+    extremes, highest = np.zeros((1, offsets.size - 1, 2), np.int32), np.empty(offsets.size - 1, np.int64)
+    mert.find_extremes(slopes[None], offsets, extremes)
+    best_candidates(scores, offsets, highest)
+    best = np.empty(offsets.size - 1, np.int64)
+    xs, corners = np.empty(slopes.size, np.float32), np.empty((slopes.size, 2), np.int32)
+    count = mert.line_corners(slopes, scores, offsets, extremes[0], highest, best, xs, corners)
+    return best, xs[:count], corners[:count]
+
+
+@pytest.mark.parametrize("values", ["integers", "normal", "one value"])
+@pytest.mark.parametrize("seed", range(5))
+def test_lines_that_are_left_out_have_no_corners(values, seed):
+    """The corners are those of all lines of a sentence, also with equal slopes and with one or no candidate."""
+    random, offsets = np.random.default_rng(seed), np.array([0, 1, 1, 40, 300, 302])
+    size = offsets[-1]
+    drawn = {
+        "integers": random.integers(-4, 5, size),
+        "normal": random.normal(size=size) * 50,
+        "one value": np.ones(size),
+    }
+    slopes, scores = drawn[values].astype(np.float32), (random.normal(size=size) * 20).round(1).astype(np.float32)
+    best, xs, corners = found_corners(slopes, scores, offsets)
+    expected = []
+    for s, (start, end) in enumerate(pairwise(offsets)):
+        if start == end:
+            assert best[s] == -1
+            continue
+        first, of_sentence = corners_of(list(slopes[start:end]), list(scores[start:end]))
+        assert best[s] == start + first
+        expected += [(x, s, start + i) for x, i in of_sentence]
+    assert list(zip(xs, *corners.T, strict=True)) == expected
 
 
 def test_the_result_is_the_best_optimum_of_all_starts():
