@@ -215,7 +215,7 @@ def test_only_clusters_limit_the_time(plans):
     """Long rules pass their time limit to their stages."""
     plan = plans.dry_run(*CLUSTER).stdout
     assert max(map(int, re.findall(r"runtime=(\d+)", plan))) == 240
-    for stage, jobs in (("networks train", 3), ("tuning tune", 9)):
+    for stage, jobs in (("networks train", 3), ("tuning tune", 27)):
         assert re.findall(rf"rnnsmt {stage} .* --time-limit \$\(\((\d+) \* 60\)\) &>", plan) == ["240"] * jobs
 
 
@@ -228,7 +228,7 @@ def test_parts_of_the_scoring(plans):
 def test_gpus_of_a_cluster(plans):
     """Searches with a network request a GPU."""
     searches = [job for rule, job in jobs_of(plans.dry_run(*CLUSTER).stdout) if rule in ("mert", "decode")]
-    assert len(searches) == 18
+    assert len(searches) == 27 + 9
     neural = ("system=cslm", "system=nnjm")
     assert all(("gpu=1" in job) == any(system in job for system in neural) for job in searches)
 

@@ -222,6 +222,16 @@ def table_column_options(table, files):
     return column_options([len(score_files(name, network)) for name in names], files)
 
 
+def of_job(wildcards, values):
+    """Return the values of the tuning runs that are one job, from one value for every run, or one for all."""
+    return [values[int(wildcards.run) - 1]] if CLUSTER and len(values) > 1 else values
+
+
+def files_of_job(pattern):
+    """Return the files of a pattern for the tuning runs that are one job."""
+    return expand(pattern, run=["{run}"] if CLUSTER else RUNS, allow_missing=True)
+
+
 def names_of_logs(files):
     """Return the names of the logs of the jobs that make these files, below results/logs, in order.
 

@@ -57,8 +57,8 @@ TRAINING_THREADS = 4 if CLUSTER else min(HALF, 16)
 # would otherwise wait for the end of a training. On the demo corpus, two stages of one thread each are faster.
 STAGE_THREADS = 8 if CLUSTER else 1 if is_demo_corpus(settings) else min(HALF, 2)
 
-# Of tuning and decoding: the share of every system, so that all systems are tuned at the same time. All tuning runs of a
-# system are one job, which takes longest.
+# Of tuning and decoding: the share of every system, so that all systems are tuned at the same time. On a cluster, tuning runs
+# take longest.
 SHARE = max(1, CORES // len(settings.compare))
 SEARCH_THREADS = 8 if CLUSTER else SHARE
 TUNING_THREADS = 16 if CLUSTER else SHARE

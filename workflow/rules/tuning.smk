@@ -1,7 +1,11 @@
-# Tuning by MERT or batch MIRA: several independent runs of every system, each with its own seed.
+# Tuning by MERT or batch MIRA: several independent runs of every system, each with its own seed. On a cluster, every run is a
+# job (its input is that of all runs, so that it does not depend on the setting). On one machine, one process makes all runs of
+# a system, and loads each model once.
+OF_JOB = "{system}.run{run}" if CLUSTER else "{system}"
+
 if "tuning" in MOSES_PARTS:
 
-    # The runs of a system are made one after the other. After a kill, a run resumes from run{n}/checkpoint.
+    # After a kill, a run resumes from run{n}/checkpoint.
     rule moses_tune:
         input:
             ini=lambda w: systems.untuned_inis(w.system),
@@ -11,11 +15,11 @@ if "tuning" in MOSES_PARTS:
             source=texts.set_text("preprocessed", "dev", SOURCE),
             reference=texts.set_text("preprocessed", "dev", TARGET),
         output:
-            ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-            history=expand(f"{RUN}/history.json", run=RUNS, allow_missing=True),
+            ini=files_of_job(f"{RUN}/moses.ini"),
+            history=files_of_job(f"{RUN}/history.json"),
         log:
-            "results/logs/tuning/moses.{system}.log",
-            program="results/logs/tuning/moses.{system}.programs.log",
+            f"results/logs/tuning/moses.{OF_JOB}.log",
+            program=f"results/logs/tuning/moses.{OF_JOB}.programs.log",
         wildcard_constraints:
             system=any_of(systems.phrase_based),
         threads: TUNING_THREADS
@@ -28,19 +32,20 @@ if "tuning" in MOSES_PARTS:
             options=f"--optimizer {settings.tuning.optimizer} --nbest {settings.tuning.nbest} "
             f"--max-iterations {settings.tuning.iterations}",
             limits=systems.moses_limits(),
-            seeds=[settings.seed + run for run in RUNS],
-            tables=lambda w, input: systems.table_directories(w.system, input.tables),
+            seed=settings.seed,
+            seeds=lambda w, input: of_job(w, [settings.seed + run for run in RUNS]),
+            ini=lambda w, input: of_job(w, input.ini),
+            tables=lambda w, input: of_job(w, systems.table_directories(w.system, input.tables)),
             checkpoints=lambda w, output: [f"{Path(ini).parent}/checkpoint" for ini in output.ini],
         shell:
-            "rnnsmt moses tune --moses-home {params.home:q} --ini {input.ini:q} --model-dir {params.tables:q} "
+            "rnnsmt moses tune --moses-home {params.home:q} --ini {params.ini:q} --model-dir {params.tables:q} "
             "--source {input.source:q} --reference {input.reference:q} --seed {params.seeds} "
             "--output-ini {output.ini:q} --output-history {output.history:q} --checkpoint-dir {params.checkpoints:q} "
             "{params.options} {params.limits} --threads {threads} --program-log {log.program:q} &> {log[0]:q}"
 
 else:
 
-    # One process makes all runs of a system, and loads each model once. After a kill, or a stop before the time limit,
-    # it resumes from run{n}/checkpoint.
+    # After a kill, or a stop before the time limit, a run resumes from run{n}/checkpoint.
     rule mert:
         input:
             ini=lambda w: systems.untuned_inis(w.system),
@@ -50,10 +55,10 @@ else:
             source=texts.set_text("preprocessed", "dev", SOURCE),
             reference=texts.set_text("preprocessed", "dev", TARGET),
         output:
-            ini=expand(f"{RUN}/moses.ini", run=RUNS, allow_missing=True),
-            history=expand(f"{RUN}/history.json", run=RUNS, allow_missing=True),
+            ini=files_of_job(f"{RUN}/moses.ini"),
+            history=files_of_job(f"{RUN}/history.json"),
         log:
-            "results/logs/tuning/mert.{system}.log",
+            f"results/logs/tuning/mert.{OF_JOB}.log",
         wildcard_constraints:
             system=any_of(systems.phrase_based),
         threads: TUNING_THREADS
@@ -68,11 +73,13 @@ else:
             nbest=settings.tuning.nbest,
             iterations=settings.tuning.iterations,
             limits=lambda w: systems.search_options(w.system),
-            seeds=[settings.seed + run for run in RUNS],
-            tables=lambda w, input: systems.table_directories(w.system, input.tables),
+            seed=settings.seed,
+            seeds=lambda w, input: of_job(w, [settings.seed + run for run in RUNS]),
+            ini=lambda w, input: of_job(w, input.ini),
+            tables=lambda w, input: of_job(w, systems.table_directories(w.system, input.tables)),
             checkpoints=lambda w, output: [f"{Path(ini).parent}/checkpoint" for ini in output.ini],
         shell:
-            "rnnsmt tuning tune --ini {input.ini:q} --model-dir {params.tables:q} "
+            "rnnsmt tuning tune --ini {params.ini:q} --model-dir {params.tables:q} "
             "--source {input.source:q} --reference {input.reference:q} --seed {params.seeds} "
             "--output-ini {output.ini:q} --output-history {output.history:q} --checkpoint-dir {params.checkpoints:q} "
             "--nbest {params.nbest} --iterations {params.iterations} {params.options} {params.limits} --device {resources.device} --threads {threads} "
