@@ -56,7 +56,7 @@ from rnnsmt.plan.derived import amount_kept, is_demo_corpus, parts_of_moses
 from rnnsmt.plan.corpora import is_address, language_warnings, missing_files
 from rnnsmt.plan.systems import COLUMN, Systems, column_options, settings_options
 from rnnsmt.plan.paths import PAIRS, PHRASE_TABLE, REORDERING_TABLE, RUN, SENTENCES, VOCABULARIES, Texts
-from rnnsmt.plan.validation import ConfigurationError, checked_config, plain_config
+from rnnsmt.plan.validation import ConfigurationError, checked_config, plain_config, repeated_keys
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.registries import COLUMNS, FEATURES, NETWORKS
 from rnnsmt.stages import operations
@@ -73,7 +73,11 @@ if own.is_file() and deployed.is_file() and deployed.read_bytes() != own.read_by
 update_config(configured, config)
 try:
     settings = checked_config(configured)
-    if mistakes := list(setting_mistakes(settings)):
+    mistakes = list(setting_mistakes(settings))
+    if workflow.is_main_process:
+        files = [workflow.source_path("../../config.yaml"), *workflow.overwrite_configfiles]
+        mistakes += [line for path in files for line in repeated_keys(path)]
+    if mistakes:
         raise ConfigurationError(mistakes)
 except ConfigurationError as error:
     raise WorkflowError(str(error))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -24,6 +25,32 @@ class ConfigurationError(InputError):
     def __init__(self, lines: Sequence[str]) -> None:
         super().__init__("The configuration contains errors:\n" + "\n".join(f"  {line}" for line in lines))
         self.lines = list(lines)
+
+
+def repeated_keys(path: str) -> Iterator[str]:
+    """Yield the keys of a YAML file that a map has twice, with file and line: the parser takes the last value of each.
+
+    A file that is not valid YAML has none, since Snakemake reports it.
+    """
+    import yaml
+
+    try:
+        node = yaml.compose(Path(path).read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return
+    nodes = [node]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, yaml.SequenceNode):
+            nodes += node.value
+        elif isinstance(node, yaml.MappingNode):
+            first: dict[str, int] = {}
+            for key, value in node.value:
+                name, line = str(key.value), key.start_mark.line + 1
+                if name in first:
+                    yield f"{path}, line {line}: {name} is also in line {first[name]}; remove one of them"
+                first.setdefault(name, line)
+                nodes.append(value)
 
 
 def demo_values() -> Iterator[tuple[str, str, object]]:

@@ -19,6 +19,7 @@ from rnnsmt.plan.validation import (
     demo_values,
     plain_config,
     recorded_config,
+    repeated_keys,
 )
 from rnnsmt.project.network_settings import setting_mistakes
 from rnnsmt.registries import CORPUS_FORMATS, SYMMETRIZATIONS
@@ -458,6 +459,19 @@ def corpora(config: dict) -> dict[str, Corpus]:
 def test_paths_lie_under_data_dir(config, tmp_path):
     config["data_dir"] = str(tmp_path)
     assert corpora(config)["general"].target == f"{tmp_path}/results/demo/general.fr.gz"
+
+
+def test_keys_that_stand_twice(tmp_path):
+    """YAML's parser takes the last of two equal keys: an edited copy of a setting at the end would win, or lose, silently."""
+    path = tmp_path / "config.yaml"
+    path.write_text("compare: [baseline]\ncorpora:\n  - {name: a, name: b}\ntuning:\n  runs: 2\ncompare: [rnn]\n")
+    found = {tuple(map(int, re.findall(r"line (\d+)", line))): line for line in repeated_keys(str(path))}
+    assert set(found) == {(6, 1), (3, 3)}
+    assert f"{path}, line 6: compare " in found[6, 1]
+    path.write_text("a: &x {b: 1}\nc: {<<: *x, b: 2}\n")
+    assert list(repeated_keys(str(path))) == [], "a key that overrides a merged one is meant"
+    path.write_text("a: [\n")
+    assert list(repeated_keys(str(path))) == []
 
 
 def test_text_that_is_no_yaml_and_whole_numbers(config):
