@@ -37,10 +37,12 @@ def main() -> None:
         return summary(log)
     task, *arguments = arguments
     if arguments[0] == "--grep":
+        if re.fullmatch("-[a-zA-Z]", arguments[1]):
+            sys.exit(f"{arguments[1]}: unknown option; (?i) at the beginning of a pattern ignores case")
         pattern = re.compile(arguments[1])
         files = subprocess.run(["git", "ls-files", *arguments[2:]], capture_output=True, text=True, check=True).stdout
         paths = [
-            p for p in files.splitlines() if Path(p).suffix not in {".png", ".xz", ".gz", ".ico"} and Path(p).is_file()
+            p for p in files.splitlines() if Path(p).suffix not in {".png", ".xz", ".gz", ".bz2", ".ico"} and Path(p).is_file()
         ]
         shown = [(p, n, line) for p in paths for n, line in numbered(p) if pattern.search(line)]
     else:

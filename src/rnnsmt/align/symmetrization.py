@@ -25,7 +25,8 @@ class Symmetrization(Protocol):
         """Return the combined links, without duplicates, of as many sentence pairs.
 
         Args:
-            forward, reverse: links of both directions; in both, ``source`` and ``target`` refer to the same text.
+            forward, reverse: links of both directions; in both, ``source`` and ``target`` refer to the same text. In
+                ``forward`` (Moses: tgttosrc) a target word has at most one link, in ``reverse`` (srctotgt) a source word.
             order: ``atools`` or ``symal``: order in which links are tried, of heuristics that depend on it.
         """
         ...
@@ -126,7 +127,7 @@ def combine_links(forward, reverse, union, grow, final, offsets, source, target)
         union: whether all links are taken, and not only those of the intersection.
         grow: 0: no growing; 1: grow-diag in the order of atools; 2: in the order of symal.
         final: minimum number of unaligned words of the links of the final step: 1 for final, 2 for final-and; 0: no
-            final step.
+            final step. A link that it adds aligns its words for the next ones.
         offsets, source, target: filled with the combined links, by source, then target position; ``source`` and
             ``target`` must have the size of both alignments together.
     """

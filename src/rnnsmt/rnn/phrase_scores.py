@@ -124,7 +124,8 @@ def score_phrases(
     """Return log p(target | source) of P phrase pairs, natural logarithms, float64 [P].
 
     This is the score of a given pair everywhere: the sum over the words of the target and EOS (Cho et al. 2014, section
-    3.1). ``rnnsmt.rnn.generation`` adds up the same terms while it searches targets.
+    3.1). ``rnnsmt.rnn.generation`` adds up the same terms while it searches targets, and the loss of the training
+    (``rnnsmt.rnn.training``) is minus its mean.
 
     Args:
         softmax: that of the output layer of the model.

@@ -185,7 +185,7 @@ DEFAULTS = "<!DOCTYPE tmx [<!ATTLIST tuv x CDATA 'xxxxx'>]><tmx><body></body></t
             "contains no pair of text files NAME.en and NAME.fr",
         ),
         (zipped({f"{n}.{c}": "1\n" for n in "ab" for c in ("en", "fr")}), {}, "2 pairs of text files NAME.en and"),
-        (zipped({"a.tmx": "", "b.tmx": ""}), {}, "contains several TMX or TSV files: a.tmx, b.tmx; extract them"),
+        (zipped({"a.tmx": "", "b.tmx": ""}), {}, "files: a.tmx, b.tmx; extract them"),
         (zipped({}), {}, "no pair of text files NAME.en and NAME.fr"),
         (zipped({"[Content_Types].xml": "", "xl/workbook.xml": ""}), {}, "is a spreadsheet; save it as tab-separated"),
         (zipped({"mimetype": "", "content.xml": "", "META-INF/manifest.xml": ""}), {}, "is an OpenDocument file; save"),
@@ -420,7 +420,7 @@ def test_the_documented_format_of_another_package(tmp_path, capsys, other_packag
     archive.write_bytes(zipped({"x.ljson": text, "README": "read"}))
     with pytest.raises(SystemExit):
         separate(tmp_path, plain, "--format", "ljson")
-    assert "--format: ljson: must be tmx, tsv, or the name of a corpus format" in capsys.readouterr().err
+    assert f"--format: ljson: must be {', '.join(CORPUS_FORMATS)}, or the name of a corpus" in capsys.readouterr().err
     other_package(CORPUS_FORMATS, "ljson", "LanguageJson", documented("A corpus format"))
     for path in (plain, archive):  # the languages are those of the file
         assert separate(tmp_path, path, "--format", "ljson") == 0

@@ -74,7 +74,8 @@ def test_a_format_of_another_package(config, other_package, documented):
     for side in ("source", "target"):
         del entry[side]
     entry |= {"file": "pairs.ljson", "format": "ljson"}
-    assert mistakes(config)[0].startswith("corpora[0].format: must be tmx, tsv, or the name of a corpus format of ano")
+    names = ", ".join(CORPUS_FORMATS)
+    assert mistakes(config)[0].startswith(f"corpora[0].format: must be {names}, or the name of a corpus format of ano")
     other_package(CORPUS_FORMATS, "ljson", "LanguageJson", documented("A corpus format"))
     checked = checked_config(config)
     (corpus, *_) = corpora_of(checked.corpora, checked.languages, None)
@@ -462,7 +463,7 @@ def test_paths_lie_under_data_dir(config, tmp_path):
 
 
 def test_keys_that_stand_twice(tmp_path):
-    """YAML's parser takes the last of two equal keys: an edited copy of a setting at the end would win, or lose, silently."""
+    """The parser of YAML takes the last of two equal keys, so that a setting in the middle would be ignored silently."""
     path = tmp_path / "config.yaml"
     path.write_text("compare: [baseline]\ncorpora:\n  - {name: a, name: b}\ntuning:\n  runs: 2\ncompare: [rnn]\n")
     found = {tuple(map(int, re.findall(r"line (\d+)", line))): line for line in repeated_keys(str(path))}
