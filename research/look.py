@@ -41,9 +41,8 @@ def main() -> None:
             sys.exit(f"{arguments[1]}: unknown option; (?i) at the beginning of a pattern ignores case")
         pattern = re.compile(arguments[1])
         files = subprocess.run(["git", "ls-files", *arguments[2:]], capture_output=True, text=True, check=True).stdout
-        paths = [
-            p for p in files.splitlines() if Path(p).suffix not in {".png", ".xz", ".gz", ".bz2", ".ico"} and Path(p).is_file()
-        ]
+        binary = {".png", ".xz", ".gz", ".bz2", ".ico"}
+        paths = [p for p in files.splitlines() if Path(p).suffix not in binary and Path(p).is_file()]
         shown = [(p, n, line) for p in paths for n, line in numbered(p) if pattern.search(line)]
     else:
         path = arguments[0]

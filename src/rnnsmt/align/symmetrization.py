@@ -26,7 +26,7 @@ class Symmetrization(Protocol):
 
         Args:
             forward, reverse: links of both directions; in both, ``source`` and ``target`` refer to the same text. In
-                ``forward`` (Moses: tgttosrc) a target word has at most one link, in ``reverse`` (srctotgt) a source word.
+                ``forward`` (tgttosrc of Moses) a target word has at most one link, in ``reverse`` a source word.
             order: ``atools`` or ``symal``: order in which links are tried, of heuristics that depend on it.
         """
         ...

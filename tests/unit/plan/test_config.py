@@ -463,7 +463,7 @@ def test_paths_lie_under_data_dir(config, tmp_path):
 
 
 def test_keys_that_stand_twice(tmp_path):
-    """The parser of YAML takes the last of two equal keys, so that a setting in the middle would be ignored silently."""
+    """The parser of YAML takes the last of two equal keys, so that the first one would be ignored silently."""
     path = tmp_path / "config.yaml"
     path.write_text("compare: [baseline]\ncorpora:\n  - {name: a, name: b}\ntuning:\n  runs: 2\ncompare: [rnn]\n")
     found = {tuple(map(int, re.findall(r"line (\d+)", line))): line for line in repeated_keys(str(path))}
