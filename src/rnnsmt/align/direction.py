@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from rnnsmt.align import MAX_PAIRS
 from rnnsmt.align.bitext import BitextSide, Ids, Offsets
-from rnnsmt.align.lexicon import Places, build_bitmaps, build_lexicon, corpus_cells
+from rnnsmt.align.lexicon import Places, build_bitmaps, build_lexicon, corpus_cells, places_of_cells
 from rnnsmt.base.parallel import in_threads
 
 Parameters = dict[str, npt.NDArray[Any]]
@@ -78,7 +78,7 @@ class Direction:
         # cells are int32, and ``pairs`` itself must fit
         if int(before[-1]) <= CELLS and self.pairs < 2**31 - 1:
             cells = np.empty(int(before[-1]), np.int32)
-            places = build_bitmaps(lexicon, given, generated, 0)._replace(cells=cells)
+            places = places_of_cells(cells, given)
             self.over_blocks(lambda *block: corpus_cells(*block, *lexicon, *text, cells))
         else:
             places = build_bitmaps(lexicon, given, generated, 4 * CELLS)

@@ -212,6 +212,11 @@ class Places(NamedTuple):
     before: npt.NDArray[np.int64]  # for each element of ``bits``, the lexicon index of its first pair
 
 
+def places_of_cells(cells: npt.NDArray[np.int32], given: BitextSide) -> Places:
+    """Return the places of a corpus whose cells are known: there are no bitmaps."""
+    return Places(cells, np.full(len(given.vocabulary), -1, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.int64))
+
+
 def build_bitmaps(lexicon: Lexicon, given: BitextSide, generated: BitextSide, size: int) -> Places:
     """Build the bitmaps of the most frequent given words; there are no cells.
 

@@ -8,13 +8,12 @@ it.
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from rnnsmt.networks.read_ahead import ReadAhead
+from rnnsmt.networks.read_ahead import ReadAhead
 
 Index = NDArray[np.int64]
 """Indices of examples: of phrase or sentence pairs, or of positions in a text."""
@@ -73,9 +72,7 @@ class ShuffledBatches:
     The order is computed for about ``WINDOW`` examples (complete minibatches) at a time.
     """
 
-    def __init__(
-        self, n: int, batch: int, seed: int, held_out: Index, examples: "ReadAhead[Any] | None" = None
-    ) -> None:
+    def __init__(self, n: int, batch: int, seed: int, held_out: Index, examples: ReadAhead[Any] | None = None) -> None:
         """Begin with the first epoch.
 
         Args:
@@ -146,7 +143,7 @@ class SortedBatches:
         seed: int,
         held_out: Index,
         lengths: Callable[[Index], Index],
-        examples: "ReadAhead[Any] | None" = None,
+        examples: ReadAhead[Any] | None = None,
     ) -> None:
         """Begin with the first epoch.
 

@@ -10,8 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 import numpy as np
-
-from rnnsmt.networks.batches import Index
+from numpy.typing import NDArray
 
 Examples = TypeVar("Examples")
 
@@ -23,7 +22,7 @@ class ReadAhead(Generic[Examples]):
         index: the indices of the examples of the window, ascending.
     """
 
-    def __init__(self, read: Callable[[Index], Examples]) -> None:
+    def __init__(self, read: Callable[[NDArray[np.int64]], Examples]) -> None:
         """Begin without a window.
 
         Args:
@@ -32,11 +31,11 @@ class ReadAhead(Generic[Examples]):
         """
         self._read = read
         self._thread = ThreadPoolExecutor(1, "read-ahead")
-        self.index: Index = np.zeros(0, np.int64)
+        self.index: NDArray[np.int64] = np.zeros(0, np.int64)
         self._window: Future[Examples] | None = None
-        self._next: tuple[Index, Future[Examples] | None] = self.index, None
+        self._next: tuple[NDArray[np.int64], Future[Examples] | None] = self.index, None
 
-    def take(self, index: Index) -> tuple[Examples, Index]:
+    def take(self, index: NDArray[np.int64]) -> tuple[Examples, NDArray[np.int64]]:
         """Replace the window by the examples ``index`` [K], in any order; wait until they are read.
 
         Returns:
@@ -45,11 +44,11 @@ class ReadAhead(Generic[Examples]):
         self.index, self._window = self._begin(index)
         return self.of(index)
 
-    def read_ahead(self, index: Index) -> None:
+    def read_ahead(self, index: NDArray[np.int64]) -> None:
         """Begin to read the examples of the next window."""
         self._next = self._begin(index)
 
-    def of(self, index: Index) -> tuple[Examples, Index]:
+    def of(self, index: NDArray[np.int64]) -> tuple[Examples, NDArray[np.int64]]:
         """Return examples that contain ``index`` [K], and the places of ``index`` among them.
 
         These are the examples of the window, or, if some of ``index`` are not in it, those that are read now.
@@ -61,7 +60,7 @@ class ReadAhead(Generic[Examples]):
         distinct, places = np.unique(index, return_inverse=True)
         return self._thread.submit(self._read, distinct).result(), places
 
-    def _begin(self, index: Index) -> tuple[Index, Future[Examples]]:
+    def _begin(self, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], Future[Examples]]:
         """Begin to read examples, unless they are those of this window or the next one."""
         index = np.sort(index)
         for known, read in ((self.index, self._window), self._next):

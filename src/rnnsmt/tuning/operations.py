@@ -362,11 +362,9 @@ def rerank(
     read_inis = [MosesIni.read(path) for path in inis]
     for read in read_inis:
         read.add_scores_of_lists(feature or {})
-    if output_ini is not None:
-        if len(inis_to_write := each(output_ini)) != len(inis):
-            raise InputError(f"{len(inis)} --ini but {len(inis_to_write)} --output-ini; the numbers must be equal")
-        for read, path in zip(read_inis, inis_to_write, strict=True):
-            read.write(path)
+    inis_to_write = each(output_ini) or []
+    if len(inis_to_write) not in (0, len(inis)):
+        raise InputError(f"{len(inis)} --ini but {len(inis_to_write)} --output-ini; the numbers must be equal")
     sums = {"sentences": 0, "not the first of their list": 0}
     selected: list[str] = []
     for (number, text), nbest_file, output_file, report_file in zip(
@@ -384,4 +382,6 @@ def rerank(
         if report_file is not None:
             write_report(Path(report_file), figures)
         sums = {name: sums[name] + number for name, number in figures.items()}
+    for read, path in zip(read_inis, inis_to_write, strict=False):
+        read.write(path)
     return Values(selected, dict(sums))
