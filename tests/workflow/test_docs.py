@@ -64,7 +64,8 @@ def prepare(directory: Path, page: Path) -> None:
         lang: gzip.decompress((directory / f"results/corpus/joined/truecased/dev.{lang}.gz").read_bytes()).decode()
         for lang in ("en", "fr")
     }
-    (directory / "workflow").symlink_to(ROOT / "workflow")
+    for name in ("workflow", "notebooks"):
+        (directory / name).symlink_to(ROOT / name)
     (directory / "data").mkdir()
     for config in (*configs, (ROOT / "workflow/configs/mini-wmt.yaml").read_text()):
         for corpus in yaml.safe_load(config)["corpora"]:
