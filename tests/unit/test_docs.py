@@ -28,7 +28,8 @@ from rnnsmt.translation import connections, queries, request_queue, serve
 from rnnsmt.translation.system import MAX_CHARACTERS
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SITE = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [*(ROOT / folder / "README.md" for folder in (".", "config", "examples", "profiles")), *SITE]
 BENCHMARKS = [*sorted((ROOT / "benchmarks").glob("*.md")), ROOT / "research/worth.md"]
 RESEARCH = [path for path in sorted((ROOT / "research").glob("*.md")) if path not in BENCHMARKS]
 SCRIPTS = sorted((ROOT / "benchmarks").glob("*.py"))
@@ -143,7 +144,7 @@ def examples(package: str, stage: str) -> list[list[str]]:
 
 @pytest.mark.parametrize(("package", "stage"), COMMANDS)
 def test_help_has_an_example(package, stage):
-    """The help of every command has an example; docs/operations.md has it too, and tests/workflow/test_docs.py runs it."""
+    """Every help has an example; docs/operations.md has it too, and tests/workflow/test_docs.py runs it."""
     names = {
         f"rnnsmt {package} {stage}",
         *(f"rnnsmt {short}" for short, full in SHORT.items() if full == (package, stage)),
@@ -218,7 +219,7 @@ def test_anchors():
 def test_every_page_is_in_the_navigation():
     text = (ROOT / "mkdocs.yml").read_text()
     listed = set(re.findall(r"([\w-]+\.md)", text))
-    assert listed == {path.name for path in PAGES[1:]}
+    assert listed == {path.name for path in SITE}
 
 
 def test_the_page_of_operations_is_that_of_the_program():

@@ -17,7 +17,8 @@ from tests.workflow.conftest import ROOT, Workflow
 
 pytestmark = pytest.mark.slow
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SITE = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [*(ROOT / folder / "README.md" for folder in (".", "config", "examples", "profiles")), *SITE]
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 
@@ -81,7 +82,7 @@ def prepare(directory: Path, page: Path) -> None:
             (directory / name).write_text(texts[lang])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_commands_of_the_page_run(page: Path, copy_of_finished: Workflow):
     directory = copy_of_finished.directory
     prepare(directory, page)

@@ -51,9 +51,9 @@ def reference_lines() -> Iterator[str]:
         "",
         "## Examples",
         "",
-        "These are the examples of `--help`, and a few commands that make their inputs. They run in the directory of a",
-        "finished run of the demo corpus, in this order, because some read what earlier ones wrote to `try/`. The texts",
-        "can be any others that are tokenised in the same way. `MOSES_HOME` is the directory of a Moses installation.",
+        "These are the examples of `--help`, and a few commands that make their inputs. They run in the directory of",
+        "a finished run of the demo corpus, in this order, because some read what earlier ones wrote to `try/`. The",
+        "texts can be any others that are tokenised in the same way. `MOSES_HOME` is the directory of Moses.",
     )
     for package in PACKAGES:
         yield from ("", f"### {package}", "", "```bash")
