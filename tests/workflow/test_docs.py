@@ -109,7 +109,7 @@ def test_commands_of_the_page_run(page: Path, copy_of_finished: Workflow):
         stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     try:
-        output, _ = done.communicate(timeout=500)
+        output, _ = done.communicate(timeout=1500)
     finally:
         if done.poll() is None:
             os.killpg(done.pid, signal.SIGKILL)

@@ -28,9 +28,19 @@ _INPUTS = {
 }
 """Commands that make the inputs of an example, if no earlier example does."""
 
+_STATUSES = {
+    "0": "success",
+    "1": "internal error, with a traceback. For `rnnsmt run` and `snakemake`: a job failed, the run was stopped, the "
+    "directory is locked, or the configuration is invalid",
+    "2": "invalid input or options, with a message of one line on stderr",
+    "3": "`rnnsmt corpus check` found problems",
+    "75": "the command stopped early after saving a checkpoint",
+    "128 + N": "the command was ended by signal N, for example 130 after Ctrl-C",
+}
+
 
 def reference_lines() -> Iterator[str]:
-    """Yield a Markdown page: a table of all operations (command, Python call, meaning), and an example of each."""
+    """Yield a Markdown page: all operations (command, Python call, meaning), the exit statuses, and examples."""
     yield from (
         "# Operations",
         "",
@@ -48,6 +58,12 @@ def reference_lines() -> Iterator[str]:
             call = f"rnnsmt.{package}.{one.function.__name__}({', '.join(required)})"
             yield f"| `rnnsmt {package} {name}` | `{call}` | {one.summary} |"
     yield from (
+        "",
+        "## Exit status",
+        "",
+        "| exit status | meaning |",
+        "|---|---|",
+        *(f"| {status} | {meaning} |" for status, meaning in _STATUSES.items()),
         "",
         "## Examples",
         "",
