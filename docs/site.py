@@ -10,7 +10,7 @@ OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)#\s]+)[^)\s]*\)")
 def on_page_markdown(markdown: str, config: Any, **_: object) -> str:
     """Return the text of a page with directives of mkdocstrings for comments, and with links that the site can follow.
 
-    A hoster shows nothing of the comments, ``<!-- reference: OBJECT -->``. As long as the repository has no address
+    A hoster shows nothing of the comments, ``<!-- reference: OBJECT ... -->``. As long as the repository has no address
     (``repo_url``), the site names its files in place of a link.
     """
     if config["repo_url"]:
@@ -19,4 +19,9 @@ def on_page_markdown(markdown: str, config: Any, **_: object) -> str:
         linked = OUTSIDE.sub(
             lambda link: link[1] if link[2].split("/")[-1] in link[1] else f"{link[1]}: `{link[2]}`", markdown
         )
-    return re.sub(r"^<!-- reference: (\S+) -->$", r"::: \1\n", linked, flags=re.M)
+    return re.sub(r"^<!-- reference: ([\w. \n]+?) -->$", directives, linked, flags=re.M)
+
+
+def directives(comment: re.Match[str]) -> str:
+    """Return a directive of mkdocstrings for each object that a comment names."""
+    return "\n".join(f"::: {name}\n" for name in comment[1].split())

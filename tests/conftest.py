@@ -154,11 +154,11 @@ def other_package(
 
 @pytest.fixture(scope="session")
 def documented() -> Callable[[str], str]:
-    """Return a function that returns the example file that a section of docs/extending.md links."""
-    sections = (ROOT / "docs/extending.md").read_text(encoding="utf-8").split("\n### ")
+    """Return a function that returns the example file that a section of examples/README.md links."""
+    sections = (ROOT / "examples/README.md").read_text(encoding="utf-8").split("\n## ")
 
     def example(section: str) -> str:
         (text,) = (text for text in sections if text.startswith(f"{section}\n"))
-        return (ROOT / "docs" / text.split("](")[1].split(")")[0]).read_text(encoding="utf-8")
+        return (ROOT / "examples" / text.split("](")[1].split(")")[0]).read_text(encoding="utf-8")
 
     return example

@@ -17,7 +17,7 @@ STATED = {
     "envs/rnnsmt.yaml": r"rnnsmt\[[\w,]+\]==([\w.]+)",
     "CITATION.cff": r"^version: (.*)$",
     "docs/install.md": r"rnnsmt-(\d[\w.]*?)(?:-py3|\.sif)",
-    "docs/run.md": r'[@"]v(\d[\w.]*)"',
+    "config/README.md": r'[@"]v(\d[\w.]*)"',
     "CHANGELOG.md": r"^## (Unreleased)$",
 }
 """Files, and the pattern of the version in each."""

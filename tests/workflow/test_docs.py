@@ -17,7 +17,8 @@ from tests.workflow.conftest import ROOT, Workflow
 
 pytestmark = pytest.mark.slow
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SITE = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [*(ROOT / folder / "README.md" for folder in (".", "config", "examples", "profiles")), *SITE]
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 
@@ -64,7 +65,8 @@ def prepare(directory: Path, page: Path) -> None:
         lang: gzip.decompress((directory / f"results/corpus/joined/truecased/dev.{lang}.gz").read_bytes()).decode()
         for lang in ("en", "fr")
     }
-    (directory / "workflow").symlink_to(ROOT / "workflow")
+    for name in ("workflow", "notebooks"):
+        (directory / name).symlink_to(ROOT / name)
     (directory / "data").mkdir()
     for config in (*configs, (ROOT / "workflow/configs/mini-wmt.yaml").read_text()):
         for corpus in yaml.safe_load(config)["corpora"]:
@@ -80,7 +82,7 @@ def prepare(directory: Path, page: Path) -> None:
             (directory / name).write_text(texts[lang])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_commands_of_the_page_run(page: Path, copy_of_finished: Workflow):
     directory = copy_of_finished.directory
     prepare(directory, page)
@@ -107,7 +109,7 @@ def test_commands_of_the_page_run(page: Path, copy_of_finished: Workflow):
         stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     try:
-        output, _ = done.communicate(timeout=500)
+        output, _ = done.communicate(timeout=1500)
     finally:
         if done.poll() is None:
             os.killpg(done.pid, signal.SIGKILL)

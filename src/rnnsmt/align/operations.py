@@ -58,11 +58,14 @@ def words(
     before ``time_limit``, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command
     again to resume. The alignment is identical to that of an uninterrupted run.
 
-    Example, in the directory of a run of the demo corpus:
+    Examples, in the directory of a run of the demo corpus:
 
         rnnsmt align words --source results/corpus/joined/train.en.gz \
             --target results/corpus/joined/train.fr.gz --aligner model4 --direction forward --output try/forward.gz \
             --threads 2
+        rnnsmt align words --source results/corpus/joined/train.en.gz \
+            --target results/corpus/joined/train.fr.gz --aligner model4 --direction reverse --output try/reverse.gz \
+            --threads 2 --checkpoint-dir try/reverse.checkpoint
 
     Args:
         source: tokenised source side, one sentence per line.

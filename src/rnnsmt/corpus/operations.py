@@ -277,11 +277,13 @@ def prepare(
     characters and cleaning. Do not use ``escape=False`` for text that Moses will read: such text must not contain an
     unescaped "|".
 
-    Example, in the directory of a run of the demo corpus:
+    Examples, in the directory of a run of the demo corpus:
 
         rnnsmt corpus prepare --source try/demo/general.en.gz --target try/demo/general.fr.gz --source-lang en \
             --target-lang fr --output-source try/general.en.gz --output-target try/general.fr.gz \
             --report try/general.json --threads 2
+        rnnsmt corpus prepare --source try/demo/dev.en --target try/demo/dev.fr --source-lang en --target-lang fr \
+            --keep-all --output-source try/dev.en.gz --output-target try/dev.fr.gz --report try/dev.json
 
     Args:
         source: source text; omit it for monolingual target text.

@@ -548,7 +548,7 @@ def oracle(
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt evaluation oracle --nbest try/oracle.nbest --reference results/corpus/joined/truecased/dev.fr.gz \
+        rnnsmt evaluation oracle --nbest try/dev.nbest --reference results/corpus/joined/truecased/dev.fr.gz \
             --sizes 1 10 --output try/oracle.json --output-text try/oracle.txt
 
     Args:

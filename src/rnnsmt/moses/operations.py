@@ -87,9 +87,13 @@ def write_ini(
     The files that it names need not exist yet. Paths in the ini are relative to its directory. Moses itself reads the
     file if it is started in that directory.
 
-    Example, in the directory of a run of the demo corpus:
+    Examples, in the directory of a run of the demo corpus:
 
         rnnsmt moses write-ini --model-dir results/model --lm-order 5 --output try/moses.ini
+        rnnsmt moses write-ini --model-dir results/model --network nnjm=../../try/nnjm.safetensors --output try/nnjm.ini
+        rnnsmt moses write-ini --model-dir results/model --phrase-table ../augmented/rnn/network1/phrase-table.gz \
+            --num-features 5 --further-weights 0.2 --network cslm=../cslm/network1/model.safetensors \
+            --unknown cslm=class --output try/cslm_rnn.ini
 
     Args:
         output: output file: moses.ini.
@@ -254,7 +258,7 @@ def decode(
 
     Example, in the directory of a run of the demo corpus:
 
-        rnnsmt moses decode --ini try/tuned/moses.ini --model-dir results/model \
+        rnnsmt moses decode --ini results/systems/baseline/run1/moses.ini --model-dir results/model \
             --input results/corpus/joined/truecased/dev.en.gz --output try/dev.out \
             --output-details try/dev.details --report try/dev.json --pop-limit 150 --stack 100 --threads 2 \
             --moses-home $MOSES_HOME --program-log try/moses.log

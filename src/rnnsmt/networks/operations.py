@@ -176,11 +176,20 @@ def train(
     ``time_limit``, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command again to
     resume.
 
-    Example, in the directory of a run of the demo corpus:
+    Examples, in the directory of a run of the demo corpus:
 
         rnnsmt networks train --network rnn --data results/phrases/pairs.safetensors try/vocabularies --preset demo \
             --epochs 2 --seed 1 --output-model try/rnn.safetensors --output-history try/rnn.json \
             --checkpoint-dir try/rnn.checkpoint --threads 2
+        rnnsmt networks train --network cslm --data try/text --preset demo --self-normalised 0.1 --seed 1 \
+            --output-model try/cslm.safetensors --output-history try/cslm.json \
+            --checkpoint-dir try/cslm.checkpoint --threads 2
+        rnnsmt networks train --network nnjm --data try/examples --preset demo --seed 1 \
+            --output-model try/nnjm.safetensors --output-history try/nnjm.json \
+            --checkpoint-dir try/nnjm.checkpoint --threads 2
+        rnnsmt networks train --network seq2seq --data try/sentences --preset demo --epochs 1 --seed 1 \
+            --output-model try/lstm.safetensors --output-history try/lstm.json \
+            --checkpoint-dir try/lstm.checkpoint --threads 2
 
     Args:
         network: kind of network.
@@ -312,11 +321,12 @@ def perplexity(
     The softmax is exact; logarithms are natural. For a self-normalised network, the output contains the mean and
     standard deviation of ln Z, where Z is the sum of the softmax over all classes.
 
-    Example, in the directory of a run of the demo corpus:
+    Examples, in the directory of a run of the demo corpus:
 
         rnnsmt networks perplexity --model try/cslm.safetensors \
             --input results/corpus/joined/truecased/dev.fr.gz --compare results/model/lm.arpa.gz \
             --output try/cslm.perplexity.json
+        rnnsmt networks perplexity --model try/nnjm.safetensors --input try/examples --output try/nnjm.perplexity.json
 
     Args:
         model: model file written by `networks train`, or an n-gram model of order 2 to 6 (ARPA or KenLM binary).

@@ -600,8 +600,8 @@ def augment(
         rnnsmt phrases augment --phrase-table results/model/phrase-table.gz --output try/augmented.gz \
             --column results/columns/rnn/network1/1-of-2.safetensors results/columns/rnn/network1/2-of-2.safetensors \
             --column results/columns/wp/network1/1-of-1.safetensors
-        rnnsmt phrases augment --ini results/model/moses.ini --column try/scores.safetensors --output try/column.gz \
-            --output-ini try/column.ini
+        rnnsmt phrases augment --ini results/model/moses.ini --output try/column.gz --output-ini try/column.ini \
+            --column results/columns/wp/network1/1-of-1.safetensors
 
     Args:
         column: scores of the lines of the table, written by `phrases column`, in consecutive shards; may be repeated.

@@ -56,11 +56,15 @@ def decode(
     translated as target words 2 to 8; 0-based). Files of ``output_details`` have the same format, but contain only the
     best translation of every sentence.
 
-    Example, in the directory of a run of the demo corpus:
+    Examples, in the directory of a run of the demo corpus:
 
         rnnsmt search decode --ini results/systems/rnn/run1/moses.ini \
-            --input results/corpus/joined/truecased/dev.en.gz --output try/dev.first --nbest 100 \
-            --nbest-file try/dev.nbest
+            --input results/corpus/truecased/harbour-test.en.gz --output try/test.out \
+            --output-details try/test.details --report try/test.json --threads 2
+        rnnsmt search decode --ini results/systems/cslm_rnn/run1/moses.ini \
+            --model-dir results/augmented/rnn/network1/selected/all \
+            --input results/corpus/truecased/harbour-test.en.gz --output try/test.cslm --nbest 100 \
+            --nbest-file try/test.nbest
 
     Args:
         ini: moses.ini with weights; paths in it are relative to its directory.

@@ -84,10 +84,12 @@ def models(
     lines of the first sample. The vocabulary of all models is the same: the words that occur at least twice in the
     in-domain training text. All other words are mapped to ``<unk>``, so rare words do not favour any model.
 
-    Example, in the directory of a run of the demo corpus:
+    Examples, in the directory of a run of the demo corpus:
 
         rnnsmt selection models --in-domain results/corpus/truecased/harbour-dev.en.gz \
             --pool results/corpus/truecased/general.en.gz --output-dir try/models.en --seed 1
+        rnnsmt selection models --in-domain results/corpus/truecased/harbour-dev.fr.gz \
+            --pool results/corpus/truecased/general.fr.gz --output-dir try/models.fr --seed 1
 
     Args:
         in_domain: tokenised in-domain text, such as the dev set.
