@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import pkgutil
 import re
 import runpy
 import shlex
@@ -108,6 +109,15 @@ def options(package: str, stage: str, words: list[str]) -> set[str]:
     """Return the options of a command with these words."""
     parser = command_parser(package, stage, words=words)
     return {option for action in parser._actions for option in action.option_strings}
+
+
+REFERENCE = re.findall(r"^<!-- reference: ([\w. \n]+?) -->$", "\n".join(page.read_text() for page in SITE), re.M)
+
+
+@pytest.mark.parametrize("name", " ".join(REFERENCE).split())
+def test_the_objects_of_the_reference_exist(name):
+    """`make docs` writes the reference of the objects that the comments of a page name, and fails if one is missing."""
+    assert pkgutil.resolve_name(name)
 
 
 @pytest.mark.parametrize("path", [*PAGES, *BENCHMARKS, *SCRIPTS], ids=name_of)
