@@ -27,6 +27,7 @@ def init(
     languages: Annotated[tuple[str, str], Field(metavar=("SOURCE", "TARGET"))] | None = None,
     columns: Annotated[tuple[Positive, Positive], Field(metavar=("S", "T"))] | None = None,
     members: Annotated[Sequence[tuple[str, str]], Field(metavar=("S", "T"))] = (),
+    compare: Annotated[Sequence[str], Field(metavar="SYSTEM")] = (),
     profile: Literal["default", "slurm"] = "default",
 ) -> Printed:
     """Create a run directory with configuration and Snakemake profile.
@@ -55,6 +56,7 @@ def init(
         columns: 1-based column numbers of source and target in the TSV files (default: 1 2).
         members: names of the source and target files in a zip archive that contains several pairs; may be repeated,
             for further archives.
+        compare: systems in the table, in row order, e.g. baseline cslm (default: all nine, or four with ``quick``).
         profile: Snakemake profile to copy to DIR/profiles/default.
 
     Returns:
@@ -77,6 +79,7 @@ def init(
             profile=profile,
             demo=demo,
             quick=quick,
+            compare=compare,
         )
     )
 

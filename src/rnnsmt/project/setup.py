@@ -19,6 +19,7 @@ from rnnsmt.base.writing import atomic_text
 from rnnsmt.config.languages import code_mistake, code_warning, language_of, yaml_code
 from rnnsmt.config.sections import Languages
 from rnnsmt.plan.corpora import DEFAULT_LANGUAGES, files_with_prefix, similar_file, suffix_warning
+from rnnsmt.plan.messages import hint
 from rnnsmt.plan.pipeline import pipeline_directory
 
 ROLES = ("bitext", "mono", "dev", "test")
@@ -175,7 +176,8 @@ def _corpora(corpora: Sequence[CorpusFiles], languages: Sequence[str], run: Path
     ``data_dir`` is relative if it is in the run directory or beside it: if both are moved together, no job runs again.
     """
     if missing := [role for role in ("bitext", "dev", "test") if role not in [corpus.role for corpus in corpora]]:
-        raise InputError(f"there is no corpus for {' and '.join(missing)}; add --{' and --'.join(missing)}")
+        split = "" if "bitext" in missing else "; `rnnsmt corpus split` draws both from a corpus"
+        raise InputError(f"there is no corpus for {' and '.join(missing)}; add --{' and --'.join(missing)}{split}")
     for corpus in corpora:
         _check_files(corpus, languages)
     directory = os.path.commonpath([_absolute(path).parent for corpus in corpora for path in corpus.files])
@@ -307,6 +309,7 @@ def set_up(
     profile: str,
     demo: bool,
     quick: bool,
+    compare: Sequence[str] = (),
 ) -> list[str]:
     """Write configuration and profile; return messages with the next steps.
 
@@ -317,6 +320,7 @@ def set_up(
         profile: name of the profile.
         demo: use the demo corpus, without files.
         quick: configure a trial in minutes.
+        compare: systems in the table; without any, all, or four with ``quick``.
     """
     if demo and (columns or members):
         raise InputError(f"--{'columns' if columns else 'members'} cannot be combined with --demo")
@@ -329,7 +333,10 @@ def set_up(
     has_networks = find_spec("torch") is not None
     codes, notes = _languages(languages, corpora)
     defaults = yaml.safe_load((pipeline / CONFIG).read_text(encoding="utf-8"))
-    systems = QUICK_SYSTEMS if quick else defaults["compare"]
+    systems = compare or (QUICK_SYSTEMS if quick else defaults["compare"])
+    for name in systems:
+        if name not in defaults["systems"]:
+            raise InputError(f"--compare: no system {name}; {hint(name, defaults['systems'])}")
     has_figures = all(map(find_spec, ("matplotlib", "sklearn")))
     text = configuration(corpora, codes, demo, systems if has_networks else None, quick, directory, has_figures)
     options = (pipeline / "profiles" / profile / "config.yaml").read_text(encoding="utf-8")

@@ -53,6 +53,23 @@ def settings(directory: Path) -> dict[str, Any]:
     return merged
 
 
+def test_the_systems_of_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", str(tmp_path / "demo"), "--demo", "--compare", "baseline", "cslm"]) == 0
+    assert settings(tmp_path / "demo")["compare"] == ["baseline", "cslm"]
+    assert main(["init", str(tmp_path / "other"), "--demo", "--compare", "cslm_rn"]) == 2
+    assert "no system cslm_rn" in (error := capsys.readouterr().err)
+    assert "cslm_rnn" in error
+    assert not (tmp_path / "other").exists()
+
+
+def test_training_text_alone_names_the_command_that_splits_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = write(tmp_path, "train.en", "train.de")
+    assert main(["init", str(tmp_path / "run"), "--bitext", *files]) == 2
+    assert "rnnsmt corpus split" in capsys.readouterr().err
+
+
 def test_the_demo_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", str(tmp_path / "demo"), "--demo"]) == 0
     assert settings(tmp_path / "demo") == DEFAULTS | {"demo": {"scale": 1.0}}
