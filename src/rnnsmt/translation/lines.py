@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from rnnsmt.base.arguments import Text, sentences
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.progress import say
-from rnnsmt.base.reading import STANDARD_STREAM, decoded
+from rnnsmt.base.reading import STANDARD_STREAM, decoded, read_lines_or_stdin
 from rnnsmt.base.writing import write_lines_or_stdout
 from rnnsmt.corpus.raw_text import read_texts
+from rnnsmt.translation.markup import Template, html_template
 
 if TYPE_CHECKING:
     from rnnsmt.translation.system import ExplainedTranslation, PhraseUse, System
@@ -26,6 +27,18 @@ MOST_BYTES = 1_000_000
 def texts_of(text: Text) -> list[str]:
     """Return the raw segments of a text: of a file, or those of a list."""
     return read_texts(text) if isinstance(text, (str, PathLike)) else list(sentences("input", text))
+
+
+def html_of(text: Text) -> tuple[list[str], Template]:
+    """Return the segments of an HTML document, a file or its lines, and the template that their translations fill."""
+    name = text if isinstance(text, (str, PathLike)) else "input"
+    lines = read_lines_or_stdin(text) if isinstance(text, (str, PathLike)) else sentences("input", text)
+    document = "\n".join(lines)
+    segments: list[str] = []
+    try:
+        return segments, html_template(document, segments)
+    except ValueError:  # int() has a limit
+        raise InputError(f"{name}: a character reference has too many digits") from None
 
 
 def answer_lines(system: "System", nbest: int | None, explain: bool) -> int:

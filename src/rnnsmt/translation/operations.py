@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from rnnsmt.base.arguments import (
     THREADS,
@@ -154,6 +154,7 @@ def translate(
     input: Text = STANDARD_STREAM,
     output: OutputFile | None = None,
     *,
+    format: Literal["text", "html"] = "text",
     nbest: Positive | None = None,
     explain: bool = False,
     serve: Annotated[int, Field(ge=0, metavar="PORT")] | None = None,
@@ -182,8 +183,10 @@ def translate(
     Args:
         system: directory or archive of a tuned system, or the URL of an archive with its SHA-256,
             https://HOST/FILE#sha256=DIGEST.
-        input: input file: raw text, one segment per line, or SGM; - is standard input.
+        input: input file: raw text, one segment per line, or SGM, or an HTML document; - is standard input.
         output: output file (default: standard output, -).
+        format: format of input and output. In HTML, the text between two tags is a segment. Tags inside a segment are
+            moved to its beginning and end, so that elements remain nested.
         nbest: write n-best lists of this size: 0-based line number ||| translation ||| score.
         explain: also write the phrases used, their scores, alternative targets, and feature contributions.
         serve: serve a web page and an HTTP API on this port instead of reading ``input``; 0: any free port.
@@ -203,6 +206,10 @@ def translate(
     writes_stream = output is None or str(output) == STANDARD_STREAM
     if explain and nbest:
         raise InputError("--explain and --nbest cannot be combined")
+    if format == "html" and (explain or nbest or serve is not None):
+        raise InputError(
+            "--format html cannot be combined with --explain, --nbest or --serve, whose requests have a format"
+        )
     if serve is not None and (not (reads_stream and writes_stream) or explain or nbest):
         raise InputError(
             "--serve cannot be combined with --input, --output, --explain or --nbest; they are part of each request"
@@ -211,10 +218,15 @@ def translate(
         raise InputError("--host and --public-name require --serve")
 
     from rnnsmt.base.writing import write_lines
-    from rnnsmt.translation.lines import answer_lines, output_lines, texts_of, waiting_lines
+    from rnnsmt.translation.lines import answer_lines, html_of, output_lines, texts_of, waiting_lines
+    from rnnsmt.translation.markup import filled, html_escaped
 
-    texts = None if reads_stream else texts_of(input)
-    if reads_stream and serve is None and not writes_stream:
+    texts, template = None, None
+    if format == "html":
+        texts, template = html_of(input)
+    elif not reads_stream:
+        texts = texts_of(input)
+    elif serve is None and not writes_stream:
         texts = [line for lines in waiting_lines() for line in lines]
 
     from rnnsmt.translation.system import System
@@ -225,7 +237,10 @@ def translate(
         loaded = System(system, None, device, threads, MOST_WORDS)
         return Values([], serve_until_stopped(loaded, host or "127.0.0.1", serve, public_name))
     loaded = System(system, texts, device, threads)
-    if texts is None:
+    if template is not None and texts is not None:
+        translations = [[html_escaped(text)] for text in loaded.translate_all(texts)]
+        done, lines = len(texts), filled(template, translations, 0).split("\n")
+    elif texts is None:
         done, lines = answer_lines(loaded, nbest, explain), []
     else:
         done, lines = len(texts), list(output_lines(loaded, texts, 0, nbest, explain))

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import html
 import io
 import json
 import multiprocessing
@@ -204,6 +205,25 @@ def test_an_open_pipe_does_not_delay_the_end(system, how):
     )
 
 
+def test_a_document_in_html(system, tmp_path, capsys):
+    """Tags stay, text between them is translated and escaped, in a file of any size, and in Python."""
+    loaded = System(system)
+    first, second = loaded.translate_all(["A b c", "c & <x>"])
+    page = "<html>\r\n<p>A <b>b</b> c</p>\n<code>A b c</code>\n<p>c &amp; &lt;x&gt;</p>\n</html>\n"
+    expected = (
+        f"<html>\r\n<p><b>{first}</b></p>\n<code>A b c</code>\n<p>{html.escape(second, quote=False)}</p>\n</html>\n"
+    )
+    (tmp_path / "in.html").write_bytes(page.encode())
+    words = ["translate", "--system", str(system), "--format", "html", "--input", f"{tmp_path}/in.html"]
+    assert main([*words, "--output", f"{tmp_path}/out.html"]) == 0
+    assert (tmp_path / "out.html").read_bytes().decode() == expected
+    lines = rnnsmt.translation.translate(system, page.removesuffix("\n").split("\n"), format="html")
+    assert "\n".join([*lines, ""]) == expected
+    (tmp_path / "in.html").write_text("<p>&#" + "1" * 5000 + ";</p>")
+    assert main(words) == 2
+    assert "too many digits" in capsys.readouterr().err
+
+
 def test_nbest(system, capsysbinary, tmp_path):
     loaded = System(system)
     found = loaded.nbest("A b c", 5)
@@ -383,6 +403,7 @@ def test_errors_have_one_line(system, tmp_path, capsys, change, said):
         (["--explain", "--nbest", "3"], "cannot be combined"),
         (["--serve", "0", "--input", "x"], "cannot be combined with --input"),
         (["--serve", "70000"], "choose another port"),
+        (["--format", "html", "--nbest", "2"], "cannot be combined"),
         (["--host", "0.0.0.0"], "require --serve"),
     ],
 )
