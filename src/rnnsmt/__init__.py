@@ -2,8 +2,9 @@
 
 Each step of the pipeline is a subpackage: ``demo``, ``corpus``, ``selection``, ``align``, ``phrases``, ``lm``,
 ``networks``, ``rnn``, ``cslm``, ``nnjm``, ``seq2seq``, ``search``, ``tuning``, ``evaluation``, ``analysis``,
-``translation``. ``bleu`` contains the code that ``tuning`` and ``evaluation`` share; ``moses`` reads and writes files
-of Moses, and ``base.kernels`` contains the shared numba kernels. ``rnnsmt.stages`` lists every command.
+``translation``. ``bleu`` contains the code that ``tuning`` and ``evaluation`` share; ``formats`` reads and writes files
+of Moses and KenLM, ``moses`` calls the programs of Moses, and ``base.kernels`` contains the shared numba kernels.
+``rnnsmt.stages`` lists every command.
 """
 
 from importlib import import_module
@@ -38,11 +39,11 @@ if TYPE_CHECKING:
 __version__ = "2.0.0"
 
 _MODULES = {*PACKAGES, "cslm", "nnjm"}
-"""Packages of the public interface: those with operations, and those with the settings of a network only."""
+"""Packages of the public interface: all packages with commands, and ``cslm`` and ``nnjm`` (settings of networks)."""
 
 
 def __getattr__(name: str) -> object:
-    """Provide the packages, ``InputError``, and ``rnnsmt.load(directory)``, to load a tuned system."""
+    """Return a package, ``InputError``, or ``load``; ``rnnsmt.load(directory)`` loads a tuned system."""
     if name in _MODULES:
         return import_module(f"rnnsmt.{name}")
     if name == "load":

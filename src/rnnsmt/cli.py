@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rnnsmt.base.fields import CommandParser
 
 _NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.I)
-"""Messages of torch for a failed memory allocation, for which it raises ``RuntimeError``, not ``MemoryError``."""
+"""Messages of the ``RuntimeError`` that torch raises, instead of ``MemoryError``, if a memory allocation fails."""
 
 EXTRAS = {
     "torch": "networks", "safetensors": "networks", "matplotlib": "figures", "sklearn": "figures",
@@ -35,7 +35,7 @@ EXTRAS = {
 """Modules that a default installation does not include, with the extra that installs them."""
 
 PASSES_ON = ("project", "run")
-"""Command whose options are not parsed here: all its words are values of its positional argument."""
+"""Command that passes all words after its name on to another program: they are values of its positional argument."""
 
 EXIT_STATUS = """\
 exit status:
@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _unknown_command(words: Sequence[str]) -> str:
-    """Return the message for words that name no command, with the command that may be meant; empty: they name one."""
+    """Return an error message with a suggestion if the words name an unknown command, else an empty string."""
     named = [word for word in words[:2] if not word.startswith("-")]
     if not named or words[0].startswith("-"):
         return ""
@@ -119,7 +119,7 @@ def _unknown_command(words: Sequence[str]) -> str:
 
 
 def _sentence(error: Exception) -> str | None:
-    """Return the message for an error, one line, or None if it is a bug."""
+    """Return a one-line message for an error, or None if the error is a bug."""
     text = str(error)
     if isinstance(error, ModuleNotFoundError):
         module = (error.name or "").partition(".")[0]
@@ -143,14 +143,14 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Append defaults to help texts, keep the paragraphs of a description, and derive metavars from types."""
 
     def add_argument(self, action: argparse.Action) -> None:
-        """Add an action; argparse ignores the indentation of subcommands when it computes the column of help texts."""
+        """Add an action; unlike argparse, consider the indentation of subcommands in the column of help texts."""
         super().add_argument(action)
         for subaction in self._iter_indented_subactions(action):
             length = len(self._format_action_invocation(subaction)) + self._current_indent
             self._action_max_length = max(self._action_max_length, length)
 
     def _get_help_string(self, action: argparse.Action) -> str:
-        """Return the help text with the default appended, unless there is none or the text already states it."""
+        """Return the help text, with the default appended unless there is no default or the text already states it."""
         text = action.help or ""
         default = _shown_default(action).replace("%", "%%")
         return f"{text} (default: {default})" if default and "(default" not in text else text
@@ -161,13 +161,13 @@ def _shown_default(action: argparse.Action) -> str:
     default = action.default
     if not action.option_strings or default is None or default == argparse.SUPPRESS or isinstance(default, bool):
         return ""
-    if isinstance(default, (list, tuple)):  # several values, or one such as K/N
+    if isinstance(default, (list, tuple)):  # several values, or one value such as K/N
         return (" " if action.nargs is not None else "/").join(map(str, default))
     return str(int(default) if isinstance(default, float) and default.is_integer() else default)
 
 
 def command_parser(package: str, name: str, short: str = "", words: Sequence[str] = ()) -> "CommandParser":
-    """Return the parser of the options of a command; the parsed ``run_command`` is the function that runs it.
+    """Return the parser for the options of a command; the parsed ``run_command`` is the function that runs it.
 
     Args:
         short: the short name of the command, if it was used.
@@ -184,7 +184,10 @@ def command_parser(package: str, name: str, short: str = "", words: Sequence[str
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser of words that name no command; the parsed ``help_of`` is the parser whose help is asked."""
+    """Return the parser for words that do not name a command.
+
+    The parsed arguments have the attribute ``help_of``, the parser whose help is printed.
+    """
     shortcuts = "\n".join(
         f"  rnnsmt {name:10} {operations(package)[command].summary}" for name, (package, command) in SHORT.items()
     )
@@ -212,9 +215,9 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def entry() -> None:
-    """Run the console command; a closed pipe prints no traceback."""
+    """Run the console command; exit without a traceback if the pipe of the standard output is closed."""
     base.is_program, base.has_docstrings = True, False
-    gc.set_threshold(100_000)  # imports create many objects and no garbage; the default takes 0.1 s with numba
+    gc.set_threshold(100_000)  # imports create many objects, but no garbage; the default takes 0.1 s with numba
     sys.unraisablehook = signal_again
     code: object = None
     try:
@@ -223,11 +226,11 @@ def entry() -> None:
         finally:
             leave_signals()
             sys.stdout.flush()
-    except OSError as error:  # of standard output: a closed pipe, or one that main has reported
+    except OSError as error:  # standard output: a closed pipe, or an error that main has reported
         if error.errno is None:
             raise
         code = 128 + signal.SIGPIPE if isinstance(error, BrokenPipeError) else 2
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python writes the rest at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # at exit, Python flushes the rest
     # Skip the garbage collection at exit, which takes 0.2 s with numba. It is not skipped if DuckDB is loaded:
     # otherwise, DuckDB prints messages about objects that were not freed.
     if "_duckdb" not in sys.modules:

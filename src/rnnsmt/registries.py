@@ -1,8 +1,11 @@
-"""All that can be added by name: one registry per kind, one line per thing.
+"""Registries of the components that are selected by name: features, networks, metrics, aligners and others.
 
-A line names the object that implements the thing, some with a description for help texts. Choices of the command line,
-values of the configuration, columns of the tables, tables of the documentation and the tests of a kind follow from it.
-Another package adds a thing without a change here, by an entry point in the group of the registry (docs/extending.md).
+A registry has one line per component. It names the object that implements the component and may add a description for
+help texts. The choices of command-line options, the values in the configuration, the columns of the tables, the tables
+in the documentation and the tests of each kind of component are derived from the registries.
+
+Another installed Python package can add components by entry points in the group of a registry, without a change of this
+file (docs/extending.md).
 """
 
 from collections.abc import Collection
@@ -29,7 +32,7 @@ SEARCH_FEATURES: "Registry[SearchFeature]" = Registry(
         "nnjm": ("rnnsmt.search.features:NnjmFeature", "neural network joint model (Devlin et al. 2014)"),
     },
 )
-"""Networks that the search queries. In a moses.ini, their kind is the name in capital letters."""
+"""Features of the search that a network computes. In moses.ini, the kind of such a feature is its name in capitals."""
 
 COLUMNS: "Registry[ScoreColumn]" = Registry(
     "score column",
@@ -45,8 +48,8 @@ COLUMNS: "Registry[ScoreColumn]" = Registry(
 """Score columns of the phrase table."""
 
 FEATURES: "Registries[SystemFeature]" = Registries("feature", [SEARCH_FEATURES, COLUMNS])
-"""Features that systems add to the baseline. Directories and columns of the phrase table are named in this order;
-features of other packages follow."""
+"""Features that systems add to the baseline. Names of directories and columns of the phrase table have this order;
+features of other Python packages come last."""
 
 NETWORKS: "Registry[Network]" = Registry(
     "network",
@@ -72,7 +75,7 @@ METRICS: "Registry[Metric]" = Registry(
         "ter": "rnnsmt.evaluation.metrics.ter:Ter",
     },
 )
-"""Metrics of the detokenised text, besides BLEU."""
+"""Metrics of detokenised text other than BLEU."""
 
 ALIGNERS: "Registry[Aligner]" = Registry(
     "aligner",
@@ -142,7 +145,7 @@ CORPUS_FORMATS: "Registry[CorpusFormat]" = Registry(
         "tsv": ("rnnsmt.corpus.tsv:Tsv", "table with columns separated by tabs"),
     },
 )
-"""Formats of files with both sides of a corpus, in the order in which they are recognised."""
+"""Formats of files with both sides of a corpus, in the order in which they are tried if no format is specified."""
 
 REGISTRIES: tuple[Registry[Any], ...] = (
     SEARCH_FEATURES,
@@ -158,10 +161,13 @@ REGISTRIES: tuple[Registry[Any], ...] = (
 
 
 def of_other_packages(words: Collection[str]) -> dict[str, str]:
-    """Return the things of other packages with these names: kind and name, with the package and its version.
+    """Return the components of other Python packages that have one of these names.
 
     Args:
         words: names, for example all strings of a configuration.
+
+    Returns:
+        Package and version of each component (``other-package 1.2``) by its kind and name (``metric length``).
     """
     return {
         f"{registry.kind} {name}": registry.package(name)

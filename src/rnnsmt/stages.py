@@ -1,7 +1,7 @@
 """All commands of the pipeline.
 
-A command ``rnnsmt PACKAGE NAME`` is a function in the module ``operations`` of a package (``rnnsmt.base.operations``),
-which carries its help text and the version of its output.
+A command ``rnnsmt PACKAGE NAME`` is a function in the module ``operations`` of the package. Its docstring is the help
+text, and its decorator (``rnnsmt.base.operations.operation``) states the version of its output.
 """
 
 from importlib import import_module
@@ -91,11 +91,11 @@ FORMER = {
     "tuning optimise": "use `rnnsmt tuning optimize`",
     "usage": 'see the section "Resource usage" of the report',
 }
-"""Commands of version 1.0.0 that were renamed or removed, with what to use instead; so does docs/upgrading.md."""
+"""Commands of version 1.0.0 that were renamed or removed, with what to use instead; see docs/upgrading.md."""
 
 
 def operations(package: str) -> "dict[str, Operation]":
-    """Return the operations of a package by name of the command."""
+    """Return the operations of a package by command name."""
     from rnnsmt.base.operations import operations_of
 
     return operations_of(import_module(f"rnnsmt.{package}.operations"))

@@ -46,16 +46,16 @@ def points(rows: list[dict[str, Any]], kinds: tuple[str, ...]) -> list[tuple[flo
 
 
 def is_kept(row: dict[str, Any], history: dict[str, Any]) -> bool:
-    """Return whether the parameters at this row are those of the trained network.
+    """Return whether the trained network has the parameters of this row.
 
-    Histories of the RNN Encoder-Decoder contain the update of these parameters, those of the other networks the epoch.
+    A history names the update (RNN Encoder-Decoder) or the epoch (other networks) whose parameters were kept.
     """
     names = [name for name in ("update", "epoch") if f"kept {name}" in history]
     return any(row.get(name) == history[f"kept {name}"] for name in names)
 
 
 def perplexity(row: dict[str, Any], kinds: tuple[str, ...]) -> float | None:
-    """Return the perplexity per word of a row, which may contain the log probability instead; None: neither."""
+    """Return the perplexity per word of a row, if necessary from its log probability; None if it has neither."""
     for kind in kinds:
         if isinstance(value := row.get(f"{kind} {PERPLEXITY}"), (int, float)):
             return float(value)
@@ -66,7 +66,14 @@ def perplexity(row: dict[str, Any], kinds: tuple[str, ...]) -> float | None:
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """History of a training run: rows, perplexities of training and held-out data, and the point that was kept."""
+    """History of a training run.
+
+    Attributes:
+        rows: rows of the history.
+        trained, held_out: epochs and perplexities on training and on held-out data.
+        kept: epoch and held-out perplexity of the parameters that were kept.
+        unigram: held-out perplexity of a unigram model.
+    """
 
     rows: list[dict[str, Any]]
     trained: Points
@@ -152,8 +159,8 @@ class TuningCurve:
 
     Attributes:
         points: iterations and BLEU of the decoded dev set in percent.
-        result: first and last iteration whose weights are averaged; without averaging, twice the last iteration if its
-            weights are the result, or twice the number after it if they were optimised once more.
+        result: first and last iteration whose weights are averaged. Without averaging, both are the last iteration if
+            its weights are the result, or the number after it if the weights were optimised once more.
         bleu: BLEU of the result on the dev set in percent.
     """
 
@@ -183,10 +190,10 @@ class TuningCurves:
 
 
 def draw_tuning_curves(systems: Mapping[str, Sequence[TuningCurve]]) -> "Figure":
-    """Draw one plot per system with common axis limits, a line per run, with its result.
+    """Draw one plot per system, with common axis limits and a line for each run.
 
-    An orange line at the BLEU of the result spans the iterations whose weights are averaged; without averaging, an
-    orange dot after the last iteration is the BLEU of the last optimisation.
+    An orange line at the BLEU of the result spans the iterations whose weights are averaged; without averaging, it is
+    an orange dot (see ``TuningCurve.result``).
     """
     columns = min(COLUMNS, len(systems))
     rows = math.ceil(len(systems) / columns)
@@ -265,7 +272,7 @@ def mean_ranks(sentences: Iterable[str], text: Iterable[str]) -> NDArray[np.floa
     Args:
         sentences: tokenised sentences.
         text: tokenised text whose words are ranked: rank 1 is the most frequent word, ties are in alphabetical order.
-            Other words get the next rank after the last.
+            Words that do not occur in it have the rank after the last one.
 
     >>> mean_ranks(["a b", "b c d", ""], ["b a b", "c"]).tolist()
     [1.5, 2.6666666666666665, nan]
@@ -293,9 +300,9 @@ def curve(
     """Return the points of a system: for each group, the mean value, the number of sentences and BLEU of every run.
 
     Args:
-        values: [S], value of each sentence.
+        values: ``[S]``, value of each sentence.
         groups: indices of the sentences of each group.
-        runs: statistics [S, 9] of every run.
+        runs: BLEU statistics ``[S, 9]`` of every run.
     """
     return [
         {
@@ -312,7 +319,7 @@ class BleuCurves:
     """BLEU of groups of sentences, by the key that sorts them (``LENGTH``, ``RANK``).
 
     Attributes:
-        curves: points of each system by key and system, see ``curve``.
+        curves: points by key and system, see ``curve``.
         sentences: number of sentences.
     """
 

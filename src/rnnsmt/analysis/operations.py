@@ -72,10 +72,10 @@ def history_curves(
         output: output files: the figure (.png or .svg).
 
     Returns:
-        The curves of the runs, by name; those of networks with perplexities.
+        The curves of the runs by name: perplexities of networks, or BLEU of systems.
 
     Raises:
-        InputError: a file is not a history, or there are histories of trainings and of tuning runs.
+        InputError: a file is not a history, or there are histories of both training and tuning runs.
     """
     from rnnsmt.analysis.curves import draw_history_curves, read_histories
     from rnnsmt.base.rendering import save
@@ -168,9 +168,9 @@ def sentence_vectors(
 ) -> "SentenceVectors":
     r"""Plot LSTM sentence vectors in two dimensions.
 
-    The figure is that of Sutskever et al. (2014), Figure 2. The vector of a sentence is the state of the last encoder
-    layer of an LSTM encoder-decoder after reading the sentence. Each group of sentences is projected onto its first two
-    principal components. A warning lists the words that are not in the vocabulary.
+    The figure corresponds to Figure 2 of Sutskever et al. (2014). The vector of a sentence is the state of the last
+    encoder layer of an LSTM encoder-decoder after reading the sentence. Each group of sentences is projected onto its
+    first two principal components. A warning lists the words that are not in the vocabulary.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -187,7 +187,7 @@ def sentence_vectors(
         The plotted values.
 
     Raises:
-        InputError: a group has fewer than three sentences, or a sentence twice.
+        InputError: there are no sentences, or a group has fewer than three sentences or the same sentence twice.
     """
     from rnnsmt.analysis.representations import (
         SentenceVectors,
@@ -467,7 +467,7 @@ def report(
 
 
 def _load_network(path: StrPath, pairs_file: StrPath, vocabularies: StrPath) -> "tuple[RNNEncoderDecoder, Pairs]":
-    """Load a network from a model file, on the CPU, and the phrase pairs in its vocabularies."""
+    """Load a network on the CPU, and open the phrase pairs with the word ids of its vocabularies."""
     from rnnsmt.networks.devices import set_up_device
     from rnnsmt.rnn.model import load_model_of
     from rnnsmt.rnn.pairs import Pairs

@@ -1,7 +1,7 @@
-"""Phrase pairs with the scores of the phrase table and of the network.
+"""Phrase pairs with their scores in the phrase table and by the network.
 
-Scatter plot of a sample (Figure 3 of the paper), and examples of long source phrases, frequent and rare (Tables 2 and
-3).
+This module draws the scatter plot of a sample (Figure 3 of the paper) and selects examples of frequent and rare long
+source phrases (Tables 2 and 3 of the paper).
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,15 +42,15 @@ FREQUENT, RARE = 0.99, 0.1
 
 
 class ScoredPairs:
-    """A store of phrase pairs with the scores of the phrase table and of a network.
+    """Phrase pairs with their scores in the phrase table and by a network.
 
     Attributes:
-        pairs: the store.
-        network: the scores of the network.
+        pairs: the phrase pairs.
+        network: their scores by the network.
     """
 
     def __init__(self, pairs: StrPath, table: StrPath, network: Sequence[StrPath]) -> None:
-        """Map the files.
+        """Map the files into memory.
 
         Args:
             pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
@@ -69,7 +69,7 @@ class ScoredPairs:
         )
 
     def direct(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return p(target|source) of pairs by the table."""
+        """Return p(target | source) of pairs in the phrase table."""
         return six_digits(self._direct[rows])
 
     def counts(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -88,8 +88,8 @@ class PhraseSample(NamedTuple):
     """Sample of K phrase pairs.
 
     Attributes:
-        table, network: natural logarithms [K] of p(target | source).
-        counts: counts [K] of the pairs, 1 if not known.
+        table, network: ``[K]``, log p(target | source) (natural logarithm) in the table and by the network.
+        counts: ``[K]``, extraction counts of the pairs; 1 if not known.
         total: number of pairs of the whole table.
     """
 
@@ -100,7 +100,7 @@ class PhraseSample(NamedTuple):
 
     @property
     def figures(self) -> dict[str, object]:
-        """Return the number of pairs and, of three or more, the correlation of both scores."""
+        """Return the number of pairs and, for three or more pairs, the correlation of both scores."""
         figures: dict[str, object] = {"pairs": len(self.table)}
         if len(self.table) > 2:
             figures["correlation"] = float(np.corrcoef(self.table, self.network)[0, 1])
@@ -164,7 +164,7 @@ class Example(NamedTuple):
 
     Attributes:
         source: the phrase.
-        extracted: its count.
+        extracted: extraction count of the phrase.
         table, network: targets with their probabilities, best first.
         samples: targets sampled from the network, with log p and number of samples; highest log p first.
     """
@@ -176,7 +176,7 @@ class Example(NamedTuple):
     samples: list[tuple[str, float, int]]
 
     def lines(self) -> Iterator[tuple[Any, ...]]:
-        """Return the targets side by side; None where a list has ended."""
+        """Return the rows of the three lists side by side, with None where a list has ended."""
         return zip_longest(self.table, self.network, self.samples)
 
 
@@ -193,7 +193,7 @@ class PhraseExamples(NamedTuple):
 
 
 class LongPhrase(NamedTuple):
-    """Long source phrase with several targets: its count, and the range of its lines (0-based, end excluded)."""
+    """Long source phrase with several targets: its count, and the range of its phrase pairs (0-based, end excluded)."""
 
     extracted: float
     begin: int

@@ -22,7 +22,7 @@ from rnnsmt.registries import FEATURES
 DONE = re.compile(
     r"rnnsmt (?P<stage>[\w -]+): done: .*?(?P<wall>[\d.]+) s, (?P<cpu>[\d.]+) CPU s, peak (?P<peak>[\d,]+) MB"
 )
-"""Last line of a stage's log."""
+"""Last line of the log of a command (stage)."""
 
 TITLES = {
     **{f"learning-{network}": f"Learning curve, {title}" for network, title in network_titles(FEATURES).items()},
@@ -39,10 +39,11 @@ MAPS = {"words": "Source words (Figure 4 of the paper)", "phrases": "Source phra
 
 
 class Cost(NamedTuple):
-    """Resources of one job, by the name of its log, or of all jobs of a stage.
+    """Resources used by one job, or by all jobs of a command.
 
     Attributes:
-        name: log or stage.
+        name: name of the job's log, or of the command.
+        jobs: number of jobs.
         wall, cpu: sums of wall-clock and CPU seconds.
         peak: maximum memory in MB.
     """
@@ -55,7 +56,7 @@ class Cost(NamedTuple):
 
 
 def costs(logs: Path, jobs: Collection[str] = ()) -> tuple[list[Cost], list[Cost]]:
-    """Return the resources of every stage and of every job from the last lines of the logs, by descending CPU time.
+    """Return the resources of every command and of every job, from the last lines of the logs, by descending CPU time.
 
     Unfinished jobs are omitted.
 
@@ -87,7 +88,7 @@ ROLES = {"bitext": "Parallel text", "mono": "text for the language models only",
 
 
 def heading(config: Mapping[str, Any], created: float) -> tuple[str, str]:
-    """Return the title of the page and a line with the corpora by role, and the date.
+    """Return the title of the page, and a line with the date and the corpora by role.
 
     Args:
         config: configuration of the run; missing settings are omitted.
@@ -119,7 +120,7 @@ def picture_of(path: StrPath) -> dict[str, Any]:
 
 
 def provenance_of(content: Mapping[str, Any], test_sets: Collection[str]) -> dict[str, Any]:
-    """Return the provenance of each cell of these sets: by ``system/test set``, its runs with seeds and hashes."""
+    """Return, by ``SYSTEM/TEST SET``, the provenance of the scores on these sets: all runs with seeds and hashes."""
     files, runs = content["files"], content["runs"]
 
     def hashed(path: str) -> list[str]:
@@ -165,7 +166,7 @@ def write_report(
     logs: StrPath,
     jobs: Collection[str],
 ) -> dict[str, object]:
-    """Write the page; return the figures of the stage.
+    """Write the page; return the figures for the last line of the log.
 
     Args:
         table, provenance: JSON files of `evaluation table` and `evaluation provenance`.

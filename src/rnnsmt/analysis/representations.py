@@ -121,7 +121,7 @@ def plane(vectors: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
 
 
 def clusters(points: NDArray[np.float64], number: int = ZOOMS) -> list[NDArray[np.int64]]:
-    """Return up to ``number`` clusters of a map, the most compact first, preferably of at most ``LABELLED`` points."""
+    """Return up to ``number`` clusters of a map, most compact first; preferably of at most ``LABELLED`` points."""
     if len(points) < FEW:
         return []
     members: list[NDArray[np.int64]] = []
@@ -190,7 +190,7 @@ def draw_map(points: NDArray[np.float64], zooms: Sequence[NDArray[np.int64]], ti
 
 
 def draw_zooms(points: NDArray[np.float64], labels: Sequence[str], zooms: Sequence[NDArray[np.int64]]) -> "Figure":
-    """Draw the zooms with labels that do not overlap; the first points have precedence."""
+    """Draw the zooms; a label that would overlap an earlier one is omitted."""
     rows = max(1, -(-len(zooms) // 2))
     figure, every = canvas(rows, 2, 10.5, 4.6 * rows)
     framed = frames(points, zooms)
@@ -210,7 +210,7 @@ def draw_zooms(points: NDArray[np.float64], labels: Sequence[str], zooms: Sequen
 
 
 def frames(points: NDArray[np.float64], zooms: Iterable[NDArray[np.int64]]) -> list[NDArray[np.float64]]:
-    """Return the lower left and upper right corner of every zoom, ``[2, 2]``, with a margin."""
+    """Return the frame of every zoom, with a margin: ``[2, 2]``, its lower left and upper right corner."""
     corners = []
     for rows in zooms:
         low, high = points[rows].min(0), points[rows].max(0)
@@ -248,8 +248,8 @@ class SentenceVectors(NamedTuple):
     """Groups of sentences with two-dimensional points.
 
     Attributes:
-        groups: for each group its ``sentences``, their ``points`` ([n, 2]), the shares of the two components in the
-            ``variance``, and the words that are not in the vocabulary (``unknown``).
+        groups: a map for each group: ``sentences``; their ``points`` (``[n, 2]``); ``variance``, the share of the
+            variance for each of the two components; and ``unknown``, the words that are not in the vocabulary.
     """
 
     groups: list[dict[str, Any]]
@@ -261,7 +261,11 @@ class SentenceVectors(NamedTuple):
 
 
 def read_groups(lines: Iterable[str], path: str) -> list[list[str]]:
-    """Read groups of sentences, separated by empty lines."""
+    """Read groups of sentences, separated by empty lines.
+
+    Raises:
+        InputError: there are no sentences, or a group has fewer than three sentences or the same sentence twice.
+    """
     groups: list[list[str]] = [[]]
     for line in lines:
         sentence = " ".join(words_of(line))
@@ -284,7 +288,7 @@ def read_groups(lines: Iterable[str], path: str) -> list[list[str]]:
 
 
 def vectors_of(trained: "TrainedSeq2Seq", sentences: Sequence[Sequence[str]]) -> Floats:
-    """Return h of the encoder's last layer after each tokenised sentence: [n, H]."""
+    """Return the state h ``[n, H]`` of the encoder's last layer after each tokenised sentence."""
     import torch
 
     from rnnsmt.seq2seq.sentences import as_read, padded
@@ -295,14 +299,14 @@ def vectors_of(trained: "TrainedSeq2Seq", sentences: Sequence[Sequence[str]]) ->
 
 
 def principal_components(vectors: Floats) -> tuple[Floats, Floats]:
-    """Return the first two principal components [n, 2] of vectors [n, H] and their shares of the variance; n > 1.
+    """Return the first two principal components ``[n, 2]`` of vectors ``[n, H]``, n > 1, and their shares of variance.
 
     The sign of a component is chosen so that its value of largest magnitude is positive.
     """
     centred = vectors - vectors.mean(axis=0)
     left, values, _ = np.linalg.svd(centred, full_matrices=False)
     points = left[:, :2] * values[:2]
-    # the tiny constant makes the sign of 0 positive instead of 0
+    # the tiny constant makes the sign of 0 +1 instead of 0
     points *= np.sign(points[np.abs(points).argmax(axis=0), [0, 1]] + 1e-300)
     variances = values**2
     return points, variances[:2] / max(variances.sum(), 1e-300)

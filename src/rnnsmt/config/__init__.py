@@ -1,1 +1,1 @@
-"""Settings, their checks, and what the rules of the workflow compute from them: texts, systems, paths."""
+"""Declarations of the settings of a run, and names of languages, features and systems."""

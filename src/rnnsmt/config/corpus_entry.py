@@ -29,8 +29,8 @@ Url = Annotated[str, Field(check=_url)]
 Format = Annotated[
     str,
     Field(
-        f"format of the file with both sides; {CORPUS_FORMATS.described()}; default: recognised by its first bytes, "
-        "or that of a zip archive",
+        f"format of the file with both sides; {CORPUS_FORMATS.described()}; default: recognised by the first bytes of "
+        "the file, which may be in a zip archive",
         registry=CORPUS_FORMATS,
     ),
 ]
@@ -71,7 +71,7 @@ class Members:
 
 @section
 class HeldOut:
-    """Lines of a corpus of training text that are a dev or test set. They are left out of the training text."""
+    """Lines of a corpus of training text that are used as a dev or test set, and left out of the training text."""
 
     corpus: Annotated[Name, Field(description="name of the corpus of role bitext")]
     lines: Annotated[
@@ -132,7 +132,7 @@ class CorpusEntry:
     ] = None
     keep: Annotated[
         Literal["all"] | Fraction | None,
-        Field(description="how much data selection keeps: all, a fraction, or null for the value in selection"),
+        Field(description="how much data selection keeps: all, a fraction, or null for the amount in `selection`"),
     ] = None
     check: Annotated[
         bool,

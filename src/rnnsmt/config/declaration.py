@@ -1,4 +1,4 @@
-"""How a section of the configuration is declared."""
+"""Declaration of the sections of the configuration."""
 
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
@@ -10,11 +10,11 @@ Class = TypeVar("Class")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def section(cls: type[Class]) -> type[Class]:
-    """Make a class of settings; ``rnnsmt.plan.validation`` refuses unknown keys and wrong values."""
+    """Declare a class as a section of settings; ``rnnsmt.plan.validation`` refuses unknown keys and wrong values."""
     cls.__pydantic_config__ = {"extra": "forbid", "allow_inf_nan": False}  # type: ignore[attr-defined]
     return dataclass(frozen=True, kw_only=True, repr=cls.__repr__ is object.__repr__)(cls)
 
 
 def auto(description: str, demo: int | str, **bounds: Any) -> Field:
-    """Return the description of a field with another value for the demo corpus."""
+    """Declare a field that may be ``auto``: ``demo`` for the demo corpus, the default of the field for others."""
     return Field(description, demo=demo, **bounds)

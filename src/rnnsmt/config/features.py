@@ -1,11 +1,11 @@
 """Features that systems add to the baseline, and the systems of the tables.
 
 A feature is a column of the phrase table (``rnnsmt.phrases.columns.ScoreColumn``) or a network that the search queries
-(``rnnsmt.search.features.SearchFeature``). ``rnnsmt.registries.FEATURES`` lists them; directories, the ini of a system,
-labels, contrasts, comparisons, the report and the plan are derived from it.
+(``rnnsmt.search.features.SearchFeature``). ``rnnsmt.registries.FEATURES`` lists the features; directories, the ini of a
+system, labels, contrasts, comparisons, the report and the plan are derived from this registry.
 
-Further below: systems, their names in files, labels, and published results. Table 1 is that of Cho et al. (2014); Table
-2 has the results of Sutskever et al. (2014) on the same test set.
+The functions at the end of this module derive the label and the features of a system from its name. Table 1 is that of
+Cho et al. (2014); Table 2 has the systems of Sutskever et al. (2014) on the same test set.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -19,13 +19,13 @@ together, as in the paper; ``word`` divides it by the number of distinct words o
 
 
 class SystemFeature:
-    """What all features have. The name of a feature, in the registry, consists of lower-case letters and digits.
+    """Base class of features. The name of a feature in the registry consists of lower-case letters and digits.
 
     Attributes:
         label: name in tables and figures.
         weight: weight before tuning.
-        network: name of the network that computes the feature, in ``rnnsmt.registries.NETWORKS``; or empty. Two systems
-            with the feature share the network: run r of both uses the same trained network.
+        network: name, in ``rnnsmt.registries.NETWORKS``, of the network that computes the feature; empty if there is
+            none. Two systems with the feature share the network: run r of both uses the same trained network.
         title: name of the network in the titles of figures.
         in_search: whether the search queries the network; other features are columns of the phrase table.
     """
@@ -38,36 +38,36 @@ class SystemFeature:
 
 
 CSLM = "cslm"
-"""Name of the feature and of its network."""
+"""Name of the CSLM, both as a feature and as a network."""
 
 RNN = "rnn"
-"""Name of the feature and of its network."""
+"""Name of the RNN Encoder-Decoder, both as a feature and as a network."""
 
 LSTM = "seq2seq"
-"""Name of the kind of network of all LSTMs."""
+"""Name, in ``rnnsmt.registries.NETWORKS``, of the kind of network that all LSTMs are."""
 
 CSLM_ON_LISTS = "cslm_lists"
-"""Feature that rescoring by the CSLM adds to a system, by its name in tables. It differs from the feature of the search
-with the same network."""
+"""Name, in tables, of the feature that rescoring n-best lists with the CSLM adds to a system. It differs from the
+feature ``cslm`` of the search, although the network is the same."""
 
 PAPER_FEATURES = ("rnn", "cslm", "wp")
-"""Features that the paper's systems add to the baseline, in its order. Other features come after them."""
+"""Features that the paper's systems add to the baseline, in the order of the paper. Other features come last."""
 
 
 def network_titles(features: Iterable[str]) -> dict[str, str]:
-    """Return the titles of the networks of features."""
+    """Return the titles of the networks that compute features, by network name."""
     networks = (FEATURES[name] for name in features)
     return {feature.network: feature.title or feature.label for feature in networks if feature.network}
 
 
 def networks_of(features: Iterable[str]) -> set[str]:
-    """Return the networks that compute features. A feature that is not in the registry has a separate network."""
+    """Return the networks that compute features; a feature that is not in the registry counts as a separate network."""
     names = [CSLM if name == CSLM_ON_LISTS else name for name in features]
     return {FEATURES[name].network if name in FEATURES else name for name in names} - {""}
 
 
 BASELINE = "baseline"
-"""System to which differences are computed."""
+"""Name of the system with which the others are compared."""
 
 
 def label(system: str) -> str:
@@ -135,10 +135,10 @@ def last_feature(features: Collection[str] | None) -> str | None:
 
 
 def without(system: str, feature: str, features: Mapping[str, Collection[str] | None]) -> str | None:
-    """Return the first system with the same features except one, or None.
+    """Return the first system with the same features as another one except ``feature``, or None.
 
     Args:
-        feature: the feature that the other system lacks.
+        system: the other system, which has ``feature``.
         features: features that each system adds to the baseline; None if they are not known.
     """
     rest = set(features[system] or ()) - {feature}

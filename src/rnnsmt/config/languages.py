@@ -1,4 +1,4 @@
-"""Language codes, the two letters of ISO 639-1 for languages that have them, their English names, and file suffixes."""
+"""Language codes (ISO 639-1, where a language has such a code), names of languages, and suffixes of file names."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -33,7 +33,7 @@ bo dz ii ja km lo my th zh blt gan hak hsn kdt khb kht kjg kxm lcp lwl lzh mnw n
 """
 
 WITHOUT_SPACES = frozenset(_WITHOUT_SPACES.split())
-"""Languages without spaces between words: those whose script CLDR breaks between letters, Tibetan and Dzongkha."""
+"""Languages without spaces: Tibetan, Dzongkha, and those whose script breaks lines between letters (CLDR)."""
 
 _WITH_REGION = re.compile(r"([a-z]{2,3})(?:(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}|\d{3}))+|_[a-z]{2})")
 """A code with a script or a region: ``pt_BR``, ``zh-Hant``, ``es_419``; ``zh_cn`` of OPUS, but not ``fr-en``."""
@@ -84,7 +84,7 @@ def language_name(lang: str) -> str:
 
 
 def codes_of_yaml(languages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the languages of a configuration with the code of Norwegian, which YAML reads as false without quotes."""
+    """Return the languages of a configuration, with false, as YAML reads an unquoted ``no``, replaced by ``no``."""
     return {side: "no" if code is False else code for side, code in languages.items()}
 
 
@@ -129,7 +129,7 @@ def code_warning(lang: str) -> str | None:
 COMPRESSED = (".gz", ".bz2", ".xz", ".lzma")
 
 NOT_LANGUAGES = (".txt", ".tok", ".clean", ".sgm", ".sgml", *COMPRESSED)
-"""Suffixes after that of the language, e.g. of ``train.en.tok.gz``."""
+"""Suffixes that may follow the suffix of the language, as in ``train.en.tok.gz``."""
 
 
 def language_suffix(path: str) -> str:

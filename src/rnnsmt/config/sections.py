@@ -1,12 +1,12 @@
 """The settings of the workflow: one class per section of the configuration, with types, bounds, defaults and meaning.
 
-This is the only declaration of a setting. The checks of a configuration (``rnnsmt.plan.validation``), the options of
-the commands (``rnnsmt.base.fields``), the JSON schema and the table of settings in the documentation are derived from
-it.
+Every setting is declared here only. The checks of a configuration (``rnnsmt.plan.validation``), the options of the
+commands (``rnnsmt.base.fields``), the JSON schema and the table of settings in the documentation are derived from these
+declarations.
 
-A field whose default depends on the corpora is declared with ``auto``: its default is for a user's own corpora, the
-other value for the demo corpus and for ``quick: true``, which should run in minutes. In a configuration, ``auto``
-selects between them. The settings of a corpus are in ``corpus_entry.py``.
+A field whose default depends on the corpora is declared with ``auto``: its default is for a user's own corpora, and
+``demo`` is for the demo corpus and for ``quick: true``, which should run in minutes. In a configuration, the value
+``auto`` selects one of the two. The settings of a corpus are in ``corpus_entry.py``.
 """
 
 from collections.abc import Sequence
@@ -116,7 +116,7 @@ class Selection:
 
 @section
 class Engines:
-    """Programs of the parts of the pipeline."""
+    """Program for each part of the pipeline."""
 
     alignment: Program = "rnnsmt"
     training: Program = "rnnsmt"
@@ -171,8 +171,8 @@ class Phrases:
     export: Annotated[
         Literal["all", "baseline"],
         Field(
-            description="phrase tables that are written in Moses format: those of all systems of the table, or that of "
-            "the baseline only; no other job waits for them"
+            description="phrase tables that are written in Moses format; all: the tables of all compared systems; "
+            "baseline: the table of the baseline only; no other job waits for them"
         ),
     ] = "all"
 
@@ -213,7 +213,7 @@ VocabSize = Annotated[
 
 Settings = Annotated[
     dict[str, Any],
-    Field(description="settings that override the preset, named as the options of the command `train`"),
+    Field(description="settings that override the preset, with the names of the options of `networks train`"),
 ]
 
 NetworkPreset = Annotated[Preset, auto("preset of network sizes and training settings", demo="demo")]
@@ -301,7 +301,7 @@ class Networks:
     ] = 1
     settings: Annotated[
         dict[str, dict[str, Any]],
-        Field(description="networks of other packages by name, with settings that override their presets"),
+        Field(description="settings that override the presets of networks of other Python packages, by network"),
     ] = field(default_factory=dict)
 
 
@@ -338,9 +338,9 @@ Restarts = Annotated[int, auto("random restarts per iteration", demo=8, ge=0)]
 Iterations = Annotated[
     int | None,
     auto(
-        "number of iterations; mert: the maximum, a run ends when the weights no longer change; mert-averaged, mira: "
-        "exactly, the weights of their second half are averaged; a larger number extends a finished run (default: the "
-        "number of the optimizer)",
+        "number of iterations; mert: the maximum, a run ends earlier when the weights no longer change; mert-averaged "
+        "and mira: the exact number, the weights of the second half of the iterations are averaged; a larger number "
+        "extends a finished run (default: the number of the optimizer)",
         demo=8,
         ge=1,
     ),
@@ -360,18 +360,19 @@ class Tuning:
     iterations: Iterations = None
 
     def __post_init__(self) -> None:
-        """Resolve ``iterations``."""
+        """Set ``iterations`` to the default of the optimizer if it is None."""
         if self.iterations is None:
             object.__setattr__(self, "iterations", default_iterations(self.optimizer))
 
 
 def default_iterations(optimizer: str) -> int:
-    """Return the number of iterations of an optimizer: that of mert-moses.pl for ``mert``."""
+    """Return the default number of iterations of an optimizer; for ``mert``, it is the same as in mert-moses.pl."""
     return OPTIMIZERS[optimizer].iterations
 
 
-# One class for all kinds of systems, as CorpusEntry for all roles: the kind of an entry with a misspelt key is unknown,
-# and null removes a key of the configuration that an entry is merged with.
+# There is one class for all kinds of systems, as there is one CorpusEntry for all roles: if a key is misspelt, the kind
+# of the entry is unknown; and an entry may contain keys of other kinds with the value null, since null removes a key of
+# the configuration with which the entry is merged.
 @section
 class SystemEntry:
     """A system: the baseline with added features, LSTMs, or a network that rescores another system's n-best lists."""
@@ -379,8 +380,8 @@ class SystemEntry:
     features: Annotated[
         list[str] | None,
         Field(
-            description="features added to the baseline, columns of the phrase table or networks in the search; "
-            f"{FEATURES.described()}; or those of other packages"
+            description="features added to the baseline (columns of the phrase table, or networks in the search); "
+            f"{FEATURES.described()}; or features of other Python packages"
         ),
     ] = None
     network: Annotated[
@@ -452,14 +453,14 @@ class Config:
     quick: Annotated[
         bool,
         Field(
-            description="whether every `auto` has the value for the demo corpus, for a trial of a few minutes on a few "
-            "thousand lines of your own corpora"
+            description="whether every `auto` selects the value for the demo corpus, for a trial of a few minutes on a "
+            "few thousand lines of your own corpora"
         ),
     ] = False
     seed: Annotated[int, Field(ge=0, description="random seed; tuning run n has the seed `seed` + n")] = 1
     engine: Annotated[
         Program | Engines,
-        Field(description="program for alignment, training, tuning and decoding: one name, or a map of names"),
+        Field(description="program for alignment, training, tuning and decoding: one name for all, or a map of names"),
     ] = "rnnsmt"
     moses_home: Annotated[
         str | None, Field(description="directory of a Moses installation; required for engine: moses")

@@ -9,8 +9,8 @@ from rnnsmt.base.operations import Written, operation
 from rnnsmt.config.sections import Demo, DemoScale
 
 TEXTS = Path(__file__).parent / "texts"
-"""Directory of the texts. Version 1.0.0 generated them from a grammar, with seed 1, and the spare pairs after the test
-set.
+"""Directory of the texts. Version 1.0.0 generated them from a grammar with seed 1; the spare pairs were generated after
+the test set.
 """
 
 TRAINING = ("in-domain.en.gz", "in-domain.fr.gz", "general.en.gz", "general.fr.gz", "mono.fr.gz")

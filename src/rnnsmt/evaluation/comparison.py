@@ -1,11 +1,11 @@
 """Comparison of two systems sentence by sentence: differences in BLEU, in the phrase pairs used, and in the features.
 
 The *system* is compared with the *baseline*, which may be any other system. BLEU, p-values, and BLEU of groups of
-sentences are computed over all runs of both. The following are computed for the first run of each: the sentences with
-the largest gains and losses in smoothed sentence BLEU; the phrase pairs that only one of them uses; and the
-contributions of the features, i.e. weight times difference of the feature values between the system's and the
-baseline's translation, under the system's model. The contributions of a sentence are defined if the phrase table of
-this model contains all phrase pairs of the baseline's translation.
+sentences are computed over all runs of both systems. The rest is computed for the first run of each system: the
+sentences with the largest gains and losses in smoothed sentence BLEU; the phrase pairs that only one of the systems
+uses; and the contributions of the features. A contribution is the weight times the difference of the feature values of
+the system's and the baseline's translation, under the system's model. The contributions of a sentence are defined if
+the phrase table of this model contains all phrase pairs of the baseline's translation.
 """
 
 from collections import Counter, defaultdict
@@ -42,7 +42,7 @@ PAIR_LENGTHS = (1, 2, 3, 4, 5)
 """Lower bounds of the groups of phrase pairs by number of source words."""
 
 COUNTS = (0, 1, 2, 5, 20)
-"""Lower bounds of the groups of phrase pairs by count."""
+"""Lower bounds of the groups of phrase pairs by extraction count."""
 
 Derivation = tuple[str, list[Segment]]
 """Translation and its phrases."""
@@ -52,7 +52,7 @@ Pair = tuple[str, str]
 
 
 def band(value: float, firsts: Sequence[float]) -> str:
-    """Return the name of the band of a value, given the lower bounds of the bands (ascending, the last one open).
+    """Return the name of the band of a value; ``firsts`` are the ascending lower bounds of the bands, the last is open.
 
     >>> [band(7, (1, 6, 11)), band(12, (1, 6, 11)), band(0, (0, 1, 2)), band(1.7, (1.0, 1.5, 2.0))]
     ['6-10', '11+', '0', '1.5-2.0']
@@ -72,7 +72,7 @@ def by_group(
     Args:
         values: ``[S]``, value of each sentence.
         firsts: lower bounds of the bands.
-        baseline, system: ``[R, S, 9]``, statistics.
+        baseline, system: ``[R, S, 9]``, BLEU statistics of every run and sentence.
     """
     names = np.array([band(value, firsts) for value in values])
     groups = []
@@ -101,7 +101,7 @@ def exchanged_pairs(
     gains: NDArray[np.float64],
     unknown: Container[str] = (),
 ) -> dict[str, list[dict[str, Any]]]:
-    """Group the phrase pairs that only one system uses in a sentence by count and by length.
+    """Group the phrase pairs that only one system uses in a sentence by extraction count and by source length.
 
     Args:
         baseline, system: phrase pairs of the derivation of every sentence.
@@ -111,7 +111,8 @@ def exchanged_pairs(
 
     Returns:
         For every group, the numbers of pairs used only by the baseline and only by the system, and the mean gain of the
-        sentences with the latter. Pairs without count are unknown words or not in the system's phrase table.
+        sentences with pairs used only by the system. Pairs without a count are unknown words or not in the system's
+        phrase table.
     """
     unlisted = "not in the table"
     rows = [
@@ -177,7 +178,7 @@ class Comparison:
         self.kinds: list[str] = []
         self.unknown: set[str] = set()
         self.values: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
-        """Values of the sentences by which they are grouped, and the lower bounds of the groups."""
+        """For each property by which sentences are grouped: its values ``[S]``, and the lower bounds of the groups."""
         self._derivations: tuple[list[Derivation], list[Derivation]]
 
     def add_source(self, source: Sequence[str]) -> None:
@@ -186,7 +187,11 @@ class Comparison:
         self.values["source words"] = [len(words_of(sentence)) for sentence in source], LENGTHS
 
     def add_details(self, baseline: str, system: str) -> None:
-        """Add the derivations of the first run of both, from files of `search decode --output-details`."""
+        """Add the derivations of both systems' first runs, from files of `search decode --output-details`.
+
+        Raises:
+            InputError: a derivation does not match the output.
+        """
         assert self.source is not None
         self._derivations = read_details(baseline, self.source), read_details(system, self.source)
         for path, texts, derivations in zip((baseline, system), self.texts, self._derivations, strict=True):
@@ -210,8 +215,11 @@ class Comparison:
         """Add the model of the system, for the contributions of the features and the counts of phrase pairs.
 
         Args:
-            weights: its weights in the first run.
-            columns: names of its phrase scores after the fourth.
+            weights: tuned weights of the first run of the system.
+            columns: names of the phrase scores of the model after the fourth.
+
+        Raises:
+            InputError: the model does not contain a derivation of the system.
         """
         assert self.source is not None and self.pairs is not None
         sentences = list(self.source)
@@ -235,7 +243,7 @@ class Comparison:
         """Return the content of the output of `evaluation compare`.
 
         Args:
-            examples: maximum number of largest gains and of largest losses.
+            examples: maximum number of example sentences with the largest gains, and with the largest losses.
         """
         changed = np.array(
             [tokens(baseline) != tokens(system) for baseline, system in zip(*self.texts, strict=True)], bool

@@ -80,8 +80,8 @@ class Table:
     """Table 1.
 
     Attributes:
-        records: rows, by the names of the columns.
-        contrast_records: contrasts, by the names of their columns.
+        records: rows; a row has its values by column name.
+        contrast_records: contrasts; a contrast has its values by column name.
         figures: numbers of systems, rows and score files.
     """
 
@@ -110,7 +110,7 @@ class ComparedSystems:
 
     Attributes:
         content: content of the JSON output.
-        gains: smoothed sentence BLEU of the second system minus that of the first, of every sentence.
+        gains: smoothed sentence BLEU of the second system minus that of the first, for every sentence.
         figures: number of sentences, difference in BLEU, and numbers of better and worse sentences.
     """
 
@@ -120,7 +120,7 @@ class ComparedSystems:
 
     @cached_property
     def groups(self) -> "DataFrame":
-        """BLEU of both systems in groups of sentences as a data frame, with the property of the groups in ``by``."""
+        """BLEU of both systems in groups of sentences as a data frame; ``by`` is the property that defines a group."""
         from pandas import DataFrame
 
         return DataFrame([{"by": kind, **row} for kind, rows in self.content["groups"].items() for row in rows])
@@ -139,8 +139,8 @@ class OracleBleu:
 
     Attributes:
         first: BLEU of the first translations.
-        oracles: BLEU of both oracles for lists of each size, the whole lists (None) last.
-        translations: those that the corpus-level oracle selects from the whole lists.
+        oracles: BLEU of both oracles for lists of each size, last for the whole lists (size None).
+        translations: translations that the corpus-level oracle selects from the whole lists.
         figures: BLEU of the first translations and of both oracles.
     """
 
@@ -176,13 +176,13 @@ def score(
     untokenised references and the reports of the decoder. Every output (JSON) is a score file for `evaluation table`.
     With ``lowercase``, the sacreBLEU signature contains `case:lc`; tokenised BLEU is always case-sensitive.
 
-    With ``detokenize=True``, ``hypothesis`` is output of the decoder, which is detruecased, for tokenised BLEU, and
-    detokenised, for the other metrics, as by `corpus detokenize`; ``output_tokens`` and ``output_detokenized`` are
-    both texts.
+    With ``detokenize=True``, ``hypothesis`` is the output of the decoder. It is detruecased for tokenised BLEU, and
+    also detokenised for the other metrics, as by `corpus detokenize`; the two texts can be written to
+    ``output_tokens`` and ``output_detokenized``.
 
-    Several runs and test sets of a system can be scored in one call: ``hypothesis``, as ``output`` and all other
-    options with a file for each of its files, has first one file per ``test_set`` for the first run, then for the
-    second run, and so on.
+    Several runs and test sets of a system can be scored in one call. Then ``hypothesis`` has first one file per
+    ``test_set`` for the first run, then one file per ``test_set`` for the second run, and so on. The files of
+    ``output`` and of other options with one file per hypothesis have the same order.
 
     Examples, in the directory of a run of the demo corpus:
 
@@ -199,18 +199,18 @@ def score(
 
     Args:
         hypothesis: tokenised output, one sentence per line.
-        reference: tokenised reference; several files are several references of one test set, or the references of
-            each ``test_set``, in the same number.
+        reference: tokenised reference; several files are several references of one test set or, with several
+            ``test_set``, the same number of references for each, in the order of the test sets.
         output: output files: scores (JSON).
         system: name of the system, for example baseline.
         test_set: name of the test set, or names of several.
         run: number of the first tuning run (1-based).
         detok_hypothesis: detokenised output for sacreBLEU and ``metrics``.
-        detok_reference: untokenised reference, for sacreBLEU and ``metrics``; several as for ``reference``.
+        detok_reference: untokenised reference, for sacreBLEU and ``metrics``; several files as for ``reference``.
         detokenize: detruecase and detokenise the output; requires ``lang`` and ``detok_reference``.
         detruecase: capitalise the first word of a sentence, with ``detokenize``.
         lang: language of the output, two-letter code; selects sacreBLEU's tokeniser (default: 13a).
-        lowercase: ignore case in sacreBLEU, chrF and chrF++; TER always does.
+        lowercase: ignore case in sacreBLEU, chrF and chrF++; TER always ignores it.
         decode_report: reports of `search decode` (JSON), which are copied into the score files.
         output_tokens: output files of ``detokenize``: detruecased output.
         output_detokenized: output files of ``detokenize``: detokenised output.
@@ -221,7 +221,7 @@ def score(
 
     Raises:
         InputError: the texts are empty or differ in length, the numbers of files do not match, or the output contains
-            marks of phrases as Moses writes them with -t.
+            the phrase boundaries that Moses writes with -t.
     """
     from rnnsmt.base.reading import read_lines
     from rnnsmt.base.writing import write_lines
@@ -249,7 +249,7 @@ def score(
         texts |= {"--output": each(output) or [None] * count, "--decode-report": each(decode_report) or [None] * count}
         _check_numbers(texts, len(names), references, plain_references)
         found: dict[int, Score] = {}
-        for place, name in enumerate(names):  # all runs of a set, then the next: equal segments are cached
+        for place, name in enumerate(names):  # set by set, because equal segments of runs are cached
             of_set = [paths[place * len(paths) // len(names) : (place + 1) * len(paths) // len(names)]
                       for paths in (references, plain_references)]  # fmt: skip
             for number in range(runs):
@@ -283,10 +283,7 @@ def score(
 def _check_numbers(
     of_each: Mapping[str, Sequence[object]], sets: int, references: Sequence[str], plain_references: Sequence[str]
 ) -> None:
-    """Check the numbers of files of ``score``.
-
-    of_each: by option, the files of each output.
-    """
+    """Check the numbers of files of ``score``; ``of_each`` has, by option, one file for each output."""
     count = len(of_each["--hypothesis"])
     for name, paths in of_each.items():
         if len(paths) != count or count % sets:
@@ -300,7 +297,7 @@ def _check_numbers(
 
 
 def _figures(scores: "Sequence[Score]") -> dict[str, Any]:
-    """Log the BLEU of outputs, and return scores by name for the last line of the log: all of one, or means of BLEU."""
+    """Log BLEU, and return figures for the last line of the log: all scores of a single output, or mean BLEU by set."""
     from rnnsmt.base.progress import say
     from rnnsmt.registries import METRICS
 
@@ -346,8 +343,8 @@ def table(
 
     Systems are listed in the order of their score files. TSV and JSON contain all numbers; Markdown and the
     self-contained HTML page contain a table for each test set, with differences to the baseline. Significance tests
-    compare every system with the baseline and with every system that has one feature less (for example cslm_rnn with
-    rnn and with cslm). The features of a system are specified by ``features`` or by its name.
+    compare every system with the baseline and with every system that lacks exactly one of its features (for example
+    cslm_rnn with rnn and with cslm). The features of a system are specified by ``features`` or by its name.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -371,8 +368,8 @@ def table(
         trainings: number of training runs per network; tuning run i uses training run (i - 1) mod N + 1.
         title: title of the pages.
         tuning: how the systems were tuned, for the notes.
-        history: output of `tuning tune` for every run, in the directories of the score files: marks systems with runs
-            whose dev BLEU is below that of the initial weights.
+        history: histories that `tuning tune` wrote, in the directories of the score files; systems with runs whose dev
+            BLEU is below that of the initial weights are marked.
         paper: also show the paper's English-French results.
         dev_set: names of the dev sets, which come first and are compared with the paper's dev results.
 
@@ -380,7 +377,7 @@ def table(
         The table, and the gain from each feature, as data frames.
 
     Raises:
-        InputError: a file is not a score file, a score file is given twice, or the scores of a test set are of
+        InputError: a file is not a score file, a score file is specified twice, or the scores of a test set come from
             different runs, texts or settings.
     """
     from rnnsmt.base.progress import say
@@ -443,13 +440,13 @@ def compare(
 
     * ``source``: BLEU by source sentence length;
     * ``details``: BLEU by mean phrase length, and the phrase pairs used by only one of the systems;
-    * ``ini``: BLEU by number of unknown words, the phrase pairs used by only one system by extraction count and length,
-      and the contribution of each feature to the choice of the translation. This is the weight times the difference of
-      the feature values of the two translations, under the weights of ``ini``, for the sentences whose ``baseline``
-      translation can be derived with the phrase table of ``ini``.
+    * ``ini``: BLEU by number of unknown words; the numbers of phrase pairs used by only one system, by extraction count
+      and by length; and the contribution of each feature to the choice of the translation. A contribution is the weight
+      in ``ini`` times the difference of the feature values of the two translations. It is computed for the sentences
+      whose ``baseline`` translation can be derived with the phrase table of ``ini``.
 
-    BLEU, including that of groups, is the mean over all runs. Sentences, phrase pairs and contributions are those of
-    the first runs. Gains and losses are differences of smoothed sentence BLEU.
+    BLEU, also of groups of sentences, is the mean over all runs. Example sentences, phrase pairs and contributions are
+    those of the first run of each system. Gains and losses are differences of smoothed sentence BLEU.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -562,7 +559,7 @@ def oracle(
         BLEU of the first translations and of both oracles, and the selected translations.
 
     Raises:
-        InputError: the references differ in length, or the lists have more sentences.
+        InputError: the references differ in length, or the lists have more sentences than the references.
     """
     from rnnsmt.base.progress import say
     from rnnsmt.base.reading import read_parallel
@@ -609,9 +606,9 @@ def provenance(
 
     The output (JSON) lists for every system, run and test set the score file and the files next to it (output,
     detokenised output), the tuned moses.ini with its weights and the files that it refers to, and the seed and the best
-    iteration of tuning. It also lists the networks with their seeds and settings, the corpora, the configuration, and
-    the versions of this package, of its stages and of the packages it depends on, the commit of its checkout, if any,
-    and the Moses programs, if used.
+    iteration of tuning. It also lists the networks with their seeds and settings, the corpora, the configuration, the
+    Moses programs if they were used, the versions of this package, of its commands and of its dependencies, and the
+    commit if the package is a git checkout.
 
     The output contains no times or host names, so the same files give the same output. Hashing takes about one second
     per gigabyte.

@@ -33,7 +33,7 @@ class Oracle(NamedTuple):
         size: number of translations, or 0 for whole lists.
         sentence: corpus BLEU (percent) of the sentence oracle.
         corpus: BLEU of the corpus oracle.
-        translations: texts that the corpus oracle selects, one of each sentence.
+        translations: texts that the corpus oracle selects, one for each sentence.
     """
 
     size: int
@@ -43,7 +43,7 @@ class Oracle(NamedTuple):
 
 
 def read_nbest_texts(path: StrPath, sentences: int) -> list[list[str]]:
-    """Read the translations of every sentence; a sentence without a line has an empty one."""
+    """Read the translations of every sentence; a sentence without any gets an empty one."""
     texts: list[list[str]] = [[] for _ in range(sentences)]
     for candidate in track(read_nbest(path)[1], "reading", unit="translations"):
         if candidate.sentence >= sentences:
@@ -87,9 +87,9 @@ def _climb(statistics: NDArray[np.int32], ranges: Sequence[slice], chosen: NDArr
     """Exchange translations as long as corpus BLEU increases; return corpus BLEU.
 
     Args:
-        statistics: [translations, 9].
-        ranges: the translations of every sentence.
-        chosen: [sentences], the selected translations, updated in place.
+        statistics: ``[N, 9]``, BLEU statistics of all translations.
+        ranges: rows of the translations of every sentence.
+        chosen: ``[S]``, row of the selected translation of every sentence, updated in place.
     """
     total = statistics[chosen].astype(np.int64).sum(0)
     best = float(bleu_of_many(total))

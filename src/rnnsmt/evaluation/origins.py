@@ -24,7 +24,10 @@ DEPENDENCIES = ("numpy", "numba", "torch", "ufal.kenlm", "sacremoses", "regex", 
 """Packages that can affect a result, and the workflow engine."""
 
 BESIDE = {"output": ".output", "tokens": ".tokens", "detokenized": ".detokenized"}
-"""Files that the workflow writes next to a score file SET.bleu.json, except the decoder's report, which it contains."""
+"""Suffixes of the files that the workflow writes next to a score file SET.bleu.json, by kind.
+
+The report of the decoder is not among them, since the score file contains it.
+"""
 
 
 class Files:
@@ -65,14 +68,14 @@ class Files:
 
 
 def tuned_run(score: str, files: Files, inis: Collection[str] | None = None) -> dict[str, Any] | None:
-    """Return seed, weights and files of the tuned model in a score file's directory; None if it has no moses.ini.
+    """Return seed, weights and files of the tuned model in a score file's directory, or None if it has none.
 
     A phrase table that was not exported (``phrases.export``) is not among the files.
 
     Args:
         files: files are added to this collection.
-        inis: the moses.ini files of the current systems; others, of earlier systems with the same names, are ignored.
-            None: no file is ignored.
+        inis: the moses.ini files of the current systems; other ones, from earlier systems with the same names, are
+            ignored. None: no file is ignored.
     """
     directory = Path(score).parent
     path = directory / "moses.ini"
@@ -99,11 +102,11 @@ def tuned_run(score: str, files: Files, inis: Collection[str] | None = None) -> 
 def cells_and_runs(
     scores: Scores, joint: Mapping[str, Sequence[str]], files: Files, inis: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """Return ``cells``, the runs of every system on every test set, and ``runs``, the tuned model of every run.
+    """Return ``cells`` (the runs of every system on every test set) and ``runs`` (the tuned model of every run).
 
     Args:
         scores: scores by system and test set, and by run.
-        joint: joint test sets, which have no score files, with the test sets that they consist of.
+        joint: test sets of each joint test set; joint test sets have no score files.
         files: files are added to this collection.
         inis: as for ``tuned_run``.
     """
@@ -124,7 +127,7 @@ def cells_and_runs(
 
 
 def details_of_network(model: StrPath, history: StrPath, files: Files) -> dict[str, Any]:
-    """Return the files of a network, with seed and settings of its training run; they are added to ``files``."""
+    """Return the files of a network, which are added to ``files``, and seed and settings of its training run."""
     value = read_json(history)
     details = {key: value.get(key) for key in ("seed", "settings", "parameters", "computed on") if key in value}
     return {"model": files.add(model), "history": files.add(history), **details}
@@ -147,7 +150,7 @@ def software() -> dict[str, Any]:
 
 
 def strings(value: object) -> Iterator[str]:
-    """Yield all strings of a configuration: names of its maps, and values."""
+    """Yield all strings of a configuration: keys of maps, and values."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

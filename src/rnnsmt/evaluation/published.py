@@ -40,6 +40,6 @@ def paper_figure(system: str, is_dev: bool) -> float | None:
 
 
 def paper_gain(system: str, reference: str, is_dev: bool) -> float | None:
-    """Return the published difference in BLEU of a system to another, or None if one of them was not published."""
+    """Return the published BLEU of a system minus that of ``reference``, or None if one of them was not published."""
     figure, other = paper_figure(system, is_dev), paper_figure(reference, is_dev)
     return None if figure is None or other is None else figure - other

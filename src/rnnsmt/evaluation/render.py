@@ -1,7 +1,7 @@
 """Table 1 for readers: Markdown, and a self-contained HTML page with a dot plot of all runs.
 
-Both have one table for the dev set, as the paper, and for each test set: BLEU, the difference to the baseline with its
-95 % interval, and p. All other figures are in the TSV and JSON files.
+Both have one table for each test set, and one for the dev set, as in the paper. The columns are BLEU, the difference to
+the baseline with its 95 % confidence interval, and p. All other figures are in the TSV and JSON files.
 """
 
 import re
@@ -75,11 +75,11 @@ KIND_TITLES = {"extracted": "extraction count", "source words of a phrase": "sou
 """Titles of groups of sentences or phrase pairs of `evaluation compare`, if they differ from the keys."""
 
 Record = Mapping[str, Any]
-"""Row of the table or contrast, see ``table.Record``."""
+"""Row of the table, or contrast, see ``rows.Record``."""
 
 
 class TextTable(NamedTuple):
-    """Table of formatted cells: headings, and rows; the first column names the system."""
+    """Table of formatted cells: headings and rows. The first column is the name of the system."""
 
     headings: list[str]
     rows: list[list[str]]
@@ -96,7 +96,7 @@ def notes(
     Args:
         rows, contrasts: as returned by ``rows.table_of``.
         paper: the table includes the published figures.
-        tuning: how the systems were tuned; empty: not stated.
+        tuning: how the systems were tuned; an empty string is omitted.
         dev_sets: names of the sets that the weights were tuned on.
     """
     trainings = max(row["trainings"] for row in rows)
@@ -150,7 +150,7 @@ EFFECTS = f"Effects of single features (p below {LEVEL}; 95 % intervals in brack
 
 
 def contrast_words(contrast: Record) -> str:
-    """Return a contrast in words: the features, and its interval or, if it is not significant, its upper bound."""
+    """Return a contrast in words, with the interval of the difference or, if not significant, its upper bound."""
     low, high = contrast["low"], contrast["high"]
     effect = interval(low, high) if contrast["p_strict"] < LEVEL else f"less than {max(high, 0.0):.2f}"
     return f"{label(contrast['feature'])} added to {label(contrast['without'])} ({effect})"
@@ -160,7 +160,7 @@ def contrast_words(contrast: Record) -> str:
 
 
 def by_set(rows: Sequence[Record]) -> dict[str, list[Record]]:
-    """Return the rows of every set, in their order: dev sets come first."""
+    """Group rows by test set, in the order of the rows (dev sets come first)."""
     return {
         name: [row for row in rows if row["test_set"] == name]
         for name in dict.fromkeys(row["test_set"] for row in rows)
@@ -168,7 +168,7 @@ def by_set(rows: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 def size(rows: Sequence[Record]) -> str:
-    """Return the size of one test set, ``1,000 segments, 3 runs``, and the data of published figures, if shown."""
+    """Describe a test set: ``1,000 segments, 3 runs``, and the test set of published figures if they are shown."""
     runs = " or ".join(str(number) for number in sorted({row["runs"] for row in rows}))
     segments = rows[0]["segments"]
     few = "; too few segments for reliable scores" if segments < FEW_LINES else ""
@@ -263,12 +263,12 @@ def write_tables(
     tuning: str = "",
     provenance: str | None = None,
 ) -> None:
-    """Write the table as Markdown and as a page, those that are not None.
+    """Write the table as Markdown and as an HTML page; a file that is None is not written.
 
     Args:
         rows, contrasts: as returned by ``rows.table_of``.
         paper, tuning: as for ``notes``.
-        provenance: address of the file with the origin of every number.
+        provenance: link to the output of `evaluation provenance`.
     """
     values = {
         "title": title,
@@ -284,10 +284,10 @@ def write_tables(
 
 
 def dot_plot(test_set: str, systems: Sequence[tuple[str, Sequence[float]]]) -> str:
-    """Return BLEU of every run on one test set as ``<svg>``: a line per system, a dot per run, a bar at the mean.
+    """Return a plot of the BLEU of every run as ``<svg>``: a line per system, a dot per run, a bar at the mean.
 
     Args:
-        systems: label and BLEU of every run of each system.
+        systems: label of each system, and BLEU of its runs.
     """
     values = [bleu for _, runs in systems for bleu in runs]
     middle, half = (min(values) + max(values)) / 2, max((max(values) - min(values)) * 0.6, 0.25)

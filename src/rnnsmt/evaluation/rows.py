@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FORMAT = "rnnsmt-table-5"
 
 Record = dict[str, Any]
-"""Row of the table or contrast by the names of ``columns`` or ``contrast_columns``; missing: unknown or undefined."""
+"""Row of the table, or contrast, by the names of its columns; unknown and undefined values may be missing."""
 
 P_BOOTSTRAP = "p-value of this difference: paired bootstrap over sentences (Koehn 2004), as in sacreBLEU"
 P_STRICT = (
@@ -47,7 +47,7 @@ HIGH = "upper end of this interval"
 DETECTABLE = "smallest true difference that p_strict would detect (p <= 0.05) with a power of 80 %"
 
 METRIC_TESTS = ("diff", "low", "high", "p_strict")
-"""Columns of a difference by a metric other than BLEU, after the name of the metric."""
+"""Columns of a difference in a metric other than BLEU; the name of the metric is their prefix."""
 
 
 def _of(metrics: Iterable[str]) -> Iterator[tuple[str, "Metric"]]:
@@ -77,7 +77,7 @@ def _metric_columns(metrics: Sequence[str], suffix: str, reference: str) -> dict
 def columns(metrics: tuple[str, ...]) -> dict[str, str]:
     """Return the columns of the table, with their descriptions.
 
-    An empty cell or null: unknown or undefined (the standard deviation of one run).
+    An empty cell, or null in JSON, is an unknown or undefined value, such as the standard deviation of one run.
 
     Args:
         metrics: names of the metrics other than BLEU.
@@ -131,7 +131,10 @@ def columns(metrics: tuple[str, ...]) -> dict[str, str]:
 
 @cache
 def contrast_columns(metrics: tuple[str, ...]) -> dict[str, str]:
-    """Return the columns of the contrasts: every feature of every system, if the system without it is in the table."""
+    """Return the columns of the contrasts, with their descriptions.
+
+    There is a contrast for every feature of every system for which the table has the system without this feature.
+    """
     return {
         "test_set": "name of the test set",
         "feature": "feature that is added",
@@ -157,17 +160,22 @@ def table_of(
     trainings: int = 1,
     metrics: Sequence[str] = tuple(METRICS),
 ) -> tuple[list[Record], list[Record]]:
-    """Return the rows, systems in the order of their scores, dev sets first, joint sets last; and the contrasts.
+    """Return the rows and the contrasts.
 
-    Rows also have the key ``features``: those that the system adds to the baseline, if they are known. Contrasts are
+    Rows are sorted by system, in the order of ``scores``; the dev sets of a system come first, joint sets last. Rows
+    also have the key ``features``: the features that the system adds to the baseline, if they are known. Contrasts are
     sorted by test set, feature and number of other features.
 
     Args:
         dev_sets: names of the sets that the weights were tuned on.
-        features: features that a system adds to the baseline, if its name does not specify them.
-        paper: include the published figures; joint sets have none.
+        joint: names of the joint test sets, which have no published figures.
+        features: features that systems add to the baseline; by default, they are derived from the name of the system.
+        paper: include the published figures.
         trainings: number of training runs per network, through which the tuning runs of systems with networks cycle.
         metrics: names of the metrics other than BLEU; the table has those that all scores have.
+
+    Raises:
+        InputError: the number of runs of a system is not a multiple of ``trainings``.
     """
     for (system, _), runs in scores.items():
         if len(runs) % trainings:
@@ -253,7 +261,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 TESTS = ("low", "high", "detectable", "p_bootstrap", "p_strict")
-"""Columns of a difference of BLEU, named as in ``contrast_columns``."""
+"""Columns of a difference in BLEU, named as in ``contrast_columns``."""
 
 
 def _differences(baseline: Record, last: Record, metrics: Sequence[str]) -> Record:
@@ -326,7 +334,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 
 
 def write_tsv(path: StrPath, records: Sequence[Record], named: Mapping[str, str], paper: bool) -> None:
-    """Write a line for each record, with the columns in ``named``; paper: include the published figures."""
+    """Write a line for each record, with the columns of ``named``; ``paper`` includes the published figures."""
     from pandas import DataFrame
 
     frame = DataFrame(records, columns=_shown(named, paper))
@@ -343,7 +351,7 @@ def _shown(named: Mapping[str, str], paper: bool) -> list[str]:
 def write_table_json(
     path: StrPath, rows: Sequence[Record], contrasts: Sequence[Record], paper: bool, metrics: tuple[str, ...]
 ) -> None:
-    """Write rows and contrasts with six decimals, and the meaning of the columns; paper: include published figures."""
+    """Write rows and contrasts with six decimals, and descriptions of their columns; ``paper`` as for ``write_tsv``."""
     of_rows, of_contrasts = columns(metrics), contrast_columns(metrics)
     shown, of_contrast = _shown(of_rows, paper), _shown(of_contrasts, paper)
     content = {

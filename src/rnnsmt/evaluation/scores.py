@@ -1,7 +1,7 @@
 """Scores of the output of a system on a test set, their file (JSON), and joint test sets.
 
-A score is tokenised BLEU as computed by multi-bleu.perl, and sacreBLEU (Post 2018) and other metrics of the detokenised
-text. ``evaluation score`` writes score files, ``evaluation table`` reads them.
+A score contains tokenised BLEU as computed by multi-bleu.perl, and sacreBLEU (Post 2018) and other metrics of the
+detokenised text. ``evaluation score`` writes score files, ``evaluation table`` reads them.
 """
 
 from collections import defaultdict
@@ -49,7 +49,7 @@ class Score:
     references: int
     """Number of references."""
     sentences: NDArray[np.int64]
-    """Sufficient statistics of ``multi_bleu`` of every segment: ``[S, 9]``."""
+    """``[S, 9]``, BLEU statistics of every segment, in the order of ``bleu.multi_bleu``."""
     sacrebleu: SacreBleu | None
     decode: dict[str, Any] | None
     """Report of the decoder without its times."""
@@ -74,7 +74,7 @@ class Score:
 
 
 Runs = dict[int, Score]
-"""Scores of one system on one test set by number of the run."""
+"""Scores of one system on one test set, by run number."""
 
 Scores = dict[tuple[str, str], Runs]
 """Scores by system and test set."""
@@ -93,15 +93,18 @@ def score_output(
     lang: str | None = None,
     metrics: Sequence[str] = tuple(METRICS),
 ) -> Score:
-    """Score a tokenised output and, if given, the same output detokenised.
+    """Score a tokenised output and, optionally, the same output in detokenised form.
 
     Args:
         hypothesis, references: files, one tokenised segment per line.
-        plain_hypothesis, plain_references: the same, not tokenised, for sacreBLEU and ``metrics``.
-        lowercase: ignore case in sacreBLEU, and in metrics that can.
+        plain_hypothesis, plain_references: the same texts, not tokenised, for sacreBLEU and ``metrics``.
+        lowercase: ignore case in sacreBLEU, and in metrics that support it.
         decode_report: report of the decoder, which is copied to the score file without its times.
-        lang: two-letter code of the output, which selects the tokeniser of sacreBLEU.
+        lang: language of the output, two-letter code; selects the tokeniser of sacreBLEU.
         metrics: names of metrics other than BLEU.
+
+    Raises:
+        InputError: the texts are empty or differ in length, or the output contains phrase boundaries of Moses.
     """
     from rnnsmt.bleu.batch import corpus_statistics
 
@@ -142,7 +145,7 @@ def _read_report(path: str) -> dict[str, Any]:
 def sacre_bleu(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], lowercase: bool = False, lang: str | None = None
 ) -> SacreBleu:
-    """Score plain text with sacreBLEU.
+    """Score detokenised text with sacreBLEU.
 
     The settings are sacreBLEU's defaults: exponential smoothing, and its tokeniser for the language, which is 13a
     except for Chinese (``zh``), Japanese (``ja-mecab``) and Korean (``ko-mecab``). Case is ignored if ``lowercase``.
@@ -173,7 +176,7 @@ def _tell_without_spaces(lang: str | None, signature: str, metrics: Sequence[str
 
 
 def _metric(lowercase: bool, lang: str | None) -> Any:
-    """Return BLEU of sacreBLEU; with 13a tokenisation and a warning if the tokeniser of the language is missing."""
+    """Return sacreBLEU's BLEU; if the tokeniser of the language is not installed, it uses 13a, after a warning."""
     from sacrebleu.metrics import BLEU
 
     try:
@@ -223,7 +226,11 @@ def write_score(path: StrPath, score: Score) -> None:
 
 
 def read_score(path: StrPath) -> Score:
-    """Read a score file."""
+    """Read a score file.
+
+    Raises:
+        InputError: it is not a score file.
+    """
     value = read_json(path)
     if not isinstance(value, dict) or value.get("format") not in FORMATS:
         raise InputError(
@@ -250,12 +257,16 @@ def read_score(path: StrPath) -> Score:
 
 
 def _numbers(lines: Sequence[str]) -> NDArray[np.float64]:
-    """Return the statistics of every segment from their text."""
+    """Parse the statistics of every segment, which ``in_words`` wrote."""
     return np.fromstring(" ".join(lines), sep=" ").reshape(len(lines), -1)
 
 
 def group(scores: Iterable[Score]) -> Scores:
-    """Sort scores by system and test set."""
+    """Group scores by system and test set.
+
+    Raises:
+        InputError: two scores are of the same run, or the scores are of different runs, texts or settings.
+    """
     grouped: Scores = defaultdict(dict)
     for score in scores:
         runs = grouped[score.system, score.test_set]
@@ -306,7 +317,11 @@ def _signature(score: Score) -> str | None:
 
 
 def add_joint(scores: Scores, name: str, parts: Sequence[str]) -> None:
-    """Add a test set that joins others: corpus BLEU from summed statistics, for every run of every system."""
+    """Add a joint test set: the scores of ``parts`` as one corpus, from summed statistics, for every run and system.
+
+    Raises:
+        InputError: the name is used, or ``parts`` are not two or more different test sets that every system has.
+    """
     known = {test_set for _, test_set in scores}
     if name in known:
         raise InputError(f"--joint {name}: there is already a test set with this name; choose another name")

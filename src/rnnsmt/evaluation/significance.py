@@ -1,41 +1,47 @@
 """Randomisation tests and confidence intervals for the difference of two systems, over several tuning runs.
 
-``p_strict`` is the share of draws in which the difference of two equal systems, on another sample of sentences and of
-runs, is at least as large as the observed one:
+``p_strict`` is the share of random draws in which two equally good systems, on another sample of sentences and of runs,
+differ at least as much as observed. A draw consists of:
 
 * Sentences: approximate randomisation (Riezler and Maxwell 2005). Under the null hypothesis, the outputs of both
-  systems for a sentence are exchangeable. They are swapped with probability 1/2, in all runs at once: the outputs of
-  several runs are nearly the same text, not independent observations as in Clark et al. (2011), whose test finds
-  differences that another test set of the same kind would not show. This includes the variation of single sentences
-  between runs.
-* Runs: a draw from a normal distribution, for the variation that all sentences of a run have in common. Its variance is
-  that of the runs around the mean of their system, pooled over both systems, with 2(R - 1) degrees of freedom, minus
-  the part caused by single sentences (estimated by the jackknife), which the swaps already include.
-* Training runs: if the tuning runs of a system cycle through several training runs of its networks, those with the same
-  training run are not independent, and the means over each training run are used instead of the tuning runs. The noise
-  of systems with and without several training runs differs; then each system has a separate variance, and the degrees
-  of freedom are those of Welch and Satterthwaite.
-* Shared networks: CSLM and CSLM + RNN of the same run have the same CSLM. A better CSLM improves both, so it is not
-  noise of their difference. Then the variance is that of the paired differences of the training runs, with one degree
-  of freedom less than the number of training runs.
+  systems for a sentence are exchangeable. They are swapped with probability 1/2, in all runs at once, because the
+  outputs of several runs are nearly the same text. Clark et al. (2011) treat them as independent observations; their
+  test finds differences that another test set of the same kind would not show. The swaps include the variation of
+  single sentences between runs.
+* Runs: a number from a normal distribution, for the variation that all sentences of a run have in common. Its variance
+  is the variance of the runs around the mean of their system, pooled over both systems, with 2(R - 1) degrees of
+  freedom, minus the part caused by single sentences, which the swaps already include. This part is estimated by the
+  jackknife.
+
+Details of the variance between runs:
+
+* Training runs: if the tuning runs of a system cycle through several training runs of its networks, tuning runs with
+  the same training run are not independent. Then their mean is used as one observation. If only one of the two systems
+  has several training runs, each system has a separate variance, and the number of degrees of freedom is that of Welch
+  and Satterthwaite.
+* Shared networks: for example, the systems CSLM and CSLM + RNN use the same CSLM in the same run. A better CSLM
+  improves both, so it is not noise of their difference. Then the variance is that of the paired differences of the
+  training runs, with one degree of freedom less than the number of training runs.
 * A variance estimated from a few runs is often far too small. Therefore, every draw is scaled by ``sqrt(n / chi2_n)``,
-  as in Student's t distribution, with the n of Welch and Satterthwaite: 2(R - 1) if the noise of runs dominates, large
-  if that of sentences does. This n is too large on average, because it divides by the square of an estimated variance;
-  it is reduced by 2, but not below the degrees of freedom of the runs. If a variance is estimated from two runs or two
-  training runs, n is not informative; then the variance of every draw is scaled by ``d / chi2_d``, where d are the
-  degrees of freedom of the variance of the runs (2 with two runs each), and p is larger.
+  as in Student's t distribution, where n is the Welch-Satterthwaite number of degrees of freedom: 2(R - 1) if the
+  variance between runs dominates, and large if the variance between sentences does. This n is too large on average,
+  because it is computed by a division by the square of an estimated variance; it is reduced by 2, but not below the
+  degrees of freedom of the variance between runs. If a variance is estimated from two runs or two training runs, n is
+  not informative; then only the variance between runs is scaled, for every draw by ``d / chi2_d``, where d is its
+  number of degrees of freedom (2 with two runs of each system). This makes p larger.
 
-The same draws give the 95 % interval (the difference plus or minus the 95 % quantile of their magnitude, so it excludes
-0 if p_strict is below 0.05) and the smallest difference that would be detected with a power of 80 %.
+The same draws give the 95 % interval (the difference plus or minus the 95 % quantile of the absolute values of the
+draws, so it excludes 0 if p_strict is below 0.05) and the smallest difference that would be detected with a power of
+80 %.
 
-``p_bootstrap``: the paired bootstrap of Koehn (2004) as computed by sacreBLEU (one tail of it); sentences are drawn
-with replacement in all runs at once. It includes no noise except that of sentences.
+``p_bootstrap`` is computed by the paired bootstrap of Koehn (2004) as in sacreBLEU (one tail). The same sentences are
+drawn with replacement in all runs. It includes only the noise from the selection of the sentences.
 
 ``benchmarks/significance.md`` reports how often p is below 0.05 and 0.01 for equal and for unequal systems.
 
-All tests are computed from the sufficient statistics of the sentences (of BLEU: ``multi_bleu``): R runs, S sentences, K
-numbers each. p_strict and the interval are defined for any score that is a function of summed statistics, such as chrF
-and TER; the bootstrap is computed for BLEU only.
+All tests are computed from the sufficient statistics of the sentences (for BLEU, those of ``bleu.multi_bleu``): K
+numbers for each of R runs and S sentences. p_strict and the interval are defined for any score that is a function of
+summed statistics, such as chrF and TER; the bootstrap is computed for BLEU only.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,7 +56,7 @@ SHUFFLES = 10_000
 """Number of shuffles; the smallest p-value is 1 / 10,001."""
 
 CELLS = 1 << 23
-"""Maximum number of coins, 0 or 1, that are in memory at a time."""
+"""Maximum number of random bits (swap or not) that are in memory at a time."""
 
 RESAMPLES = 1000
 """Number of bootstrap samples, as in sacreBLEU."""
@@ -66,21 +72,21 @@ SLACK = 1e-9
 """Maximum rounding error of a difference of scores."""
 
 Statistics = NDArray[Any]
-"""Numbers of every sentence in every run: ``[R, S, K]``; K is 9 for BLEU."""
+"""Sufficient statistics of every sentence in every run: ``[R, S, K]``; K is 9 for BLEU."""
 
 ScoreOfMany = Callable[[NDArray[Any]], NDArray[np.float64]]
 """Score as a function of summed statistics: ``[..., K] -> [...]``."""
 
 
 class Difference(NamedTuple):
-    """Difference of two systems, with its p-values (see the module); p_strict is two-sided.
+    """Difference of two systems, with its p-values (see the module docstring); p_strict is two-sided.
 
     Attributes:
         difference: mean score of the runs of the second system minus that of the first.
         p_bootstrap: None for a score other than BLEU.
         margin: half the width of the 95 % interval around the difference.
         detectable: the smallest true difference that p_strict detects (p <= 0.05) in 80 % of the cases.
-        p_strict, margin, detectable: None for one run, whose noise cannot be estimated.
+        p_strict, margin, detectable: None if each system has one run, since the noise cannot be estimated from it.
     """
 
     difference: float
@@ -104,11 +110,12 @@ def compare(
     seed: int = 1,
     shuffles: int = SHUFFLES,
 ) -> Difference:
-    """Compare two systems on a test set; both have the same number of runs R, paired by their number.
+    """Compare two systems with the same number of runs R on a test set; runs with the same number are paired.
 
     The same seed gives the same p-values for both orders of the systems.
 
     Args:
+        first, second: statistics ``[R, S, K]`` of the systems.
         trainings: number of training runs per network of each system; run r (0-based) uses training run
             r % trainings. 1: the runs are treated as independent.
         shared: whether run r of both systems has the same networks; has no effect with one training run.
@@ -141,14 +148,14 @@ def compare(
 
 
 def _share(draws: NDArray[np.float64], difference: float) -> float:
-    """Return the p-value: the share of draws at least as large as the difference, which counts as one of them."""
+    """Return the p-value: the share of draws at least as large as the difference, which is counted as a draw too."""
     return (int(np.count_nonzero(np.abs(draws) >= difference - SLACK)) + 1) / (len(draws) + 1)
 
 
 def _swapped(
     rng: np.random.Generator, first: Statistics, second: Statistics, score: ScoreOfMany, shuffles: int
 ) -> NDArray[np.float64]:
-    """Return the differences ``[shuffles]`` after swapping the outputs of every sentence, in all runs, or not."""
+    """Return the differences ``[shuffles]`` after swapping the outputs of random sentences, in all runs at once."""
     R, S, K = first.shape
     sums = first.sum(1), second.sum(1)
     # sums of integers are exact in single precision up to 2^24, and take half of the time
@@ -194,14 +201,14 @@ def _bootstrap(first: Statistics, second: Statistics, difference: float) -> floa
 
 
 def _portions(shuffles: int, sentences: int) -> Iterator[int]:
-    """Yield numbers of shuffles that add up to ``shuffles``; each portion has about ``CELLS`` coins at most."""
+    """Yield numbers of shuffles that add up to ``shuffles``; each number times ``sentences`` is about ``CELLS``."""
     size = max(1, CELLS // sentences)
     for begin in range(0, shuffles, size):
         yield min(size, shuffles - begin)
 
 
 class _Noise(NamedTuple):
-    """Noise of a mean over runs: variance, the part of the variance caused by single sentences, degrees of freedom."""
+    """Noise of a mean over runs: its variance, the part of it caused by single sentences, and degrees of freedom."""
 
     variance: float
     by_sentences: float
@@ -222,17 +229,20 @@ def _noises(
 def _contributions(
     system: Statistics, score: ScoreOfMany = bleu_of_many
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the score of every run [R], and its decrease without each sentence [R, S]."""
+    """Return the score ``[R]`` of every run, and the decrease ``[R, S]`` of this score if a sentence is left out."""
     totals = system.sum(1, keepdims=True)
     scores = score(totals)
     return scores[:, 0], scores - score(totals - system)
 
 
 def _noise(values: NDArray[np.float64], parts: NDArray[np.float64], groups: int) -> _Noise:
-    """Return the noise of the mean of values of runs [R], where runs with equal r % ``groups`` form a group.
+    """Return the noise of the mean of the values of runs.
 
-    parts: contribution of each sentence to each value, [R, S]. Their differences between groups, minus the mean of the
-    group, are assumed to be independent.
+    Args:
+        values: ``[R]``, value of each run, for example its score.
+        parts: ``[R, S]``, contribution of each sentence to each value. Their deviations from the mean of the groups,
+            minus the mean deviation of the group, are assumed to be independent.
+        groups: number of groups; runs with equal r % ``groups`` form a group, whose mean is one observation.
     """
     S = parts.shape[1]
     by_sentences = 0.0
@@ -246,16 +256,19 @@ def _noise(values: NDArray[np.float64], parts: NDArray[np.float64], groups: int)
 
 
 def _means(values: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
-    """Compute the means of every ``groups``-th rows: ``[R, ...]`` -> ``[groups, ...]``."""
+    """Compute the mean of the rows with equal index modulo ``groups``: ``[R, ...]`` -> ``[groups, ...]``."""
     return np.array([values[group::groups].mean(0) for group in range(groups)])
 
 
 def _with_runs(
     rng: np.random.Generator, swapped: NDArray[np.float64], noises: list[_Noise], pooled: bool
 ) -> NDArray[np.float64]:
-    """Return draws of the difference of two equal systems: those of sentences ``[shuffles]`` plus the noise of runs.
+    """Return draws ``[shuffles]`` of the difference of two equally good systems.
 
-    pooled: whether the variance of the runs is assumed to be the same for both systems.
+    Args:
+        swapped: ``[shuffles]``, differences after swaps of sentences, to which the noise of the runs is added.
+        noises: noise of the runs of each system, or of their differences.
+        pooled: whether the variance of the runs is assumed to be the same for both systems.
     """
     variance, by_sentences = sum(noise.variance for noise in noises), sum(noise.by_sentences for noise in noises)
     if variance == 0.0:

@@ -1,4 +1,4 @@
-"""Interface to Moses: ``moses.ini``, n-best lists, and Moses' own programs."""
+"""Interface to Moses: ``moses.ini`` of a new model, and alignment, training, tuning and decoding by its programs."""
 
 from rnnsmt.moses.operations import align, decode, train, tune, write_ini
 

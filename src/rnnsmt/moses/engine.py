@@ -45,6 +45,9 @@ def for_moses(ini: MosesIni, directory: Path | None) -> MosesIni:
 
     Args:
         directory: as in ``MosesIni.located``.
+
+    Raises:
+        InputError: the ini has a feature that Moses does not support.
     """
     features = []
     for feature in ini.features:
@@ -77,12 +80,12 @@ def decode(
 
     Args:
         directory: as in ``MosesIni.located``.
-        details: n-best lists of size 1, with features and segmentations.
+        details: output file: n-best lists of size 1, with features and segmentations.
         log: log file for Moses' output.
 
     Returns:
-        The statistics that `search decode` reports, under the same names, except for the time of the search, which
-        Moses does not separate from the time of loading.
+        The statistics that `search decode` reports, under the same names. Instead of the time of the search, there is
+        the CPU time including loading, since Moses does not separate the two.
     """
     with scratch_directory(Path(output).resolve()) as work:
         lines = write_plain([text], work / "input")
@@ -130,8 +133,8 @@ def tune(
 ) -> dict[str, object]:
     """Tune weights with ``mert-moses.pl``; the result is the last iteration that was decoded.
 
-    If the script ends at the maximum number of iterations, its own result is one optimisation further, whose weights it
-    does not decode.
+    If the script ends at the maximum number of iterations, its own result is the weights of one further optimisation,
+    with which it does not decode.
 
     An interrupted run resumes after its last complete iteration if everything that the result depends on is unchanged;
     a finished run with other settings is deleted first. BLEU is computed by Moses' ``evaluator``.
@@ -219,7 +222,7 @@ def tune(
 
 
 def _ini_fingerprint(ini: MosesIni, work: Path) -> dict[str, str]:
-    """Return SHA-256 digests of an ini from ``for_moses`` and of the files of its features."""
+    """Return SHA-256 digests of an ini that ``for_moses`` returned, and of the files of its features."""
     digests = {"ini": hashlib.sha256(replace(ini, path=None).text_for(work).encode()).hexdigest()}
     for feature in ini.features:
         if "path" in feature.options:
@@ -256,8 +259,8 @@ def _flat(weights: dict[str, list[float]]) -> list[float]:
 def _rewind(directory: Path, nbest: int) -> bool:
     """Reset an interrupted run of the script to its last complete iteration; return whether there is one.
 
-    The script records an iteration before all its files are written. If it ends at the maximum number of iterations, it
-    also records one that it does not run. It cannot resume from either.
+    The script records an iteration before all files of the iteration are written. If it ends at the maximum number of
+    iterations, it also records an iteration that it does not run. It cannot resume from either record.
     """
     suffixes = ("features.dat", "scores.dat", "weights.txt", "mert.log", f"best{nbest}.out.gz")
     whole = 0

@@ -38,7 +38,7 @@ OF_TRAIN = ("symal", "extract", "score", "consolidate", "lexical-reordering-scor
 """Programs that ``train-model.perl`` calls in the directory ``bin`` next to its ``scripts``, and nowhere else."""
 
 OF_MERT = ("mert", "pro", "kbmira", "evaluator")
-"""Programs that ``mert-moses.pl`` needs in the directory of ``extractor``, with every optimizer."""
+"""Programs that ``mert-moses.pl`` requires in the directory of ``extractor``, whatever the optimizer."""
 
 NEEDED: dict[str, tuple[str, ...]] = {
     "model4": (TRAIN, "symal"),
@@ -47,10 +47,10 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "tuning": (MERT, "extractor", *OF_MERT, MOSES),
     "decoding": (MOSES,),
 }
-"""Programs needed by each part of the pipeline and aligner."""
+"""Programs that each part of the pipeline and each aligner requires."""
 
 SECONDS = 600
-"""Time limit in seconds of wall-clock time for the translation of one word, which takes one on an idle machine."""
+"""Time limit, in wall-clock seconds, for the translation of one word; it takes one second on an idle machine."""
 
 
 class Needs(NamedTuple):
@@ -73,7 +73,7 @@ def needs_of(config: Config) -> Needs:
 
 
 class Installation:
-    """Directory of a built Moses, in the usual layout of Moses: ``bin``, ``scripts``; aligners in ``tools``."""
+    """Directory of a compiled Moses, with its usual layout: ``bin``, ``scripts``, and aligners in ``tools``."""
 
     def __init__(self, home: StrPath) -> None:
         """Open an installation."""
@@ -83,7 +83,7 @@ class Installation:
         check_path(self.home)
 
     def find(self, name: str) -> Path | None:
-        """Return the path of a program, None if there is none.
+        """Return the path of a program, or None if it is not found.
 
         Programs that Moses' scripts call are looked up where the scripts expect them, others below the installation,
         then on PATH.
@@ -102,14 +102,18 @@ class Installation:
         return None if on_path is None else Path(on_path)
 
     def program(self, name: str) -> Path:
-        """Return the path of a program, as ``find``."""
+        """Return the path of a program, as ``find``.
+
+        Raises:
+            InputError: it is not found.
+        """
         path = self.find(name)
         if path is None:
             raise InputError(f"{self.home}: program {name} not found in {', '.join(DIRECTORIES[:-1])} or on PATH")
         return path
 
     def giza(self) -> tuple[str, Path] | None:
-        """Return ``mgiza`` or ``GIZA++``, the first one that is complete, and its directory; None if neither is."""
+        """Return ``mgiza`` or else ``GIZA++``, the one that is complete, with its directory; None if neither is."""
         for names in GIZA:
             first = self.find(names[0])
             if first is not None and all(os.access(first.parent / name, os.X_OK) for name in names):
@@ -117,11 +121,11 @@ class Installation:
         return None
 
     def scripts(self) -> Path:
-        """Return the directory of Moses' scripts, where they call each other."""
+        """Return the directory of Moses' scripts, in which the scripts call each other."""
         return self.program(MERT).parent.parent
 
     def _wanted(self, needs: Needs) -> dict[str, str]:
-        """Return the needed programs, each with the first part that needs it."""
+        """Map each required program to the first part of the pipeline (alignment, training, ...) that uses it."""
         programs: dict[str, str] = {}
         for step in needs.parts:
             every = needs.aligners if step == "alignment" else (step,)
@@ -130,7 +134,7 @@ class Installation:
         return programs
 
     def missing(self, needs: Needs) -> list[str]:
-        """Return a line for each missing program, with the part that needs it."""
+        """Return a line for each missing program, with the part of the pipeline that uses it."""
         lines = [f"{name} (for {step})" for name, step in self._wanted(needs).items() if self.find(name) is None]
         if "alignment" in needs.parts and "model4" in needs.aligners and self.giza() is None:
             choices = " or ".join(" ".join(names) for names in GIZA)
@@ -138,7 +142,11 @@ class Installation:
         return lines
 
     def check(self, needs: Needs) -> None:
-        """Check that all programs exist, and that the decoder can translate with a model like those of the pipeline."""
+        """Check that all programs exist, and that the decoder can translate with a model like those of the pipeline.
+
+        Raises:
+            InputError: a program is missing, or the decoder cannot translate.
+        """
         if lines := self.missing(needs):
             raise InputError(
                 f"moses_home: {self.home} lacks {', '.join(lines)}; docs/moses.md lists the directories searched"
@@ -172,7 +180,7 @@ def _translate_a_word(decoder: Path, directory: Path, lm_order: int) -> tuple[st
     """Create a small model in ``directory``, and translate the word ``a``.
 
     Returns:
-        What the decoder printed to the standard error, and its n-best list, empty if it failed.
+        Standard error of the decoder, and its n-best list, which is empty if it failed.
     """
     pairs = (("a", "b"), ("b", "c"))
     scores = {"table": "1 1 1 1 ||| 0-0 ||| 1 1 1 ||| |||", "reordering": "0.2 0.4 0.4 0.2 0.4 0.4"}
@@ -234,14 +242,14 @@ FAILURES = (
 """Substrings (in lower case) of lines that report a failure."""
 
 CAUSES = (": not found", "command not found", "No space left", "what():", "Permission denied", "Killed", "write failed")
-"""Substrings of messages that state the cause of a failure, from which other messages follow."""
+"""Substrings of messages that state the cause of a failure; other messages are consequences of it."""
 
 PLACE = (" at /", " at ./", " at line ")
 """Beginnings of the location that Perl appends to a message."""
 
 
 BLANKS = re.compile(r"[\s'\"$&;()|<>*?`\\\\]")
-"""Characters that Moses' scripts do not quote."""
+"""Characters with a meaning for the shell, which Moses' scripts do not quote."""
 
 
 def check_path(path: Path) -> None:
@@ -278,7 +286,7 @@ class Done(NamedTuple):
 
     Attributes:
         seconds: CPU time in seconds, including that of its child processes.
-        printed: the end of its output in the log, up to ``TAIL`` bytes.
+        printed: last ``TAIL`` bytes of its output in the log.
     """
 
     seconds: float
@@ -304,7 +312,7 @@ def run(
         stdout: file for the standard output; None for the log.
         threads: number of threads of programs that use OpenMP.
         more_logs: files of the program that are appended to the log if it fails.
-        held: file descriptors of locks that the program inherits, so they are held even if this process is killed.
+        held: file descriptors of locks, which the program inherits to hold them even if this process is killed.
     """
     for word in command:
         if isinstance(word, Path):

@@ -1,4 +1,4 @@
-"""Operations on files of Moses, and those that call its programs."""
+"""Operations that write files for Moses or call its programs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -47,7 +47,7 @@ from rnnsmt.plan.paths import LM, PHRASE_TABLE, REORDERING_TABLE
 from rnnsmt.registries import SEARCH_FEATURES
 
 ModelFile = Annotated[StrPath, Field(metavar="FILE", expected="a path")]
-"""A file by its path relative to the directory of the model; it need not exist."""
+"""Path of a file relative to the model directory; the file need not exist."""
 
 Home = Annotated[InputFile, Field("Moses installation, with bin, scripts and tools", metavar="DIR")]
 
@@ -84,8 +84,8 @@ def write_ini(
 ) -> Written:
     r"""Write the moses.ini of a model directory with Moses' default weights before tuning.
 
-    The files that it names need not exist yet. Paths in the ini are relative to its directory. Moses itself reads the
-    file if it is started in that directory.
+    The files of the model need not exist yet. Paths in the ini are relative to the directory of the ini, so Moses must
+    be started in that directory.
 
     Examples, in the directory of a run of the demo corpus:
 
@@ -174,7 +174,7 @@ def align(
         heuristic: symmetrisation heuristic.
 
     Returns:
-        The file; its figures are those of the alignment.
+        The file; its figures are the aligner, the numbers of sentence pairs and links, and CPU time.
 
     Raises:
         InputError: the texts differ in length, or a program is missing or fails.
@@ -221,7 +221,7 @@ def train(
         output_dir: output directory of the model.
 
     Returns:
-        The directory; its figures are those of the tables.
+        The directory; its figures are the numbers of sentence and phrase pairs, and CPU time.
 
     Raises:
         InputError: text and alignment differ in length, a link points beyond the end of a sentence, or a program is
@@ -330,8 +330,8 @@ def tune(
     r"""Tune weights with mert-moses.pl and the Moses decoder; inputs and outputs are the same as in `tuning tune`.
 
     The result is the last iteration that was decoded. If mert-moses.pl ends at the maximum number of iterations, its
-    own result is one optimisation further, whose weights it does not decode. A run that was interrupted resumes from
-    its ``checkpoint_dir`` after the last complete iteration.
+    own result is the weights of one further optimisation, with which it does not decode. A run that was interrupted
+    resumes from its ``checkpoint_dir`` after the last complete iteration.
 
     Example, in the directory of a run of the demo corpus:
 

@@ -42,8 +42,8 @@ def align(
     Args:
         aligner: ``model4`` (the default sequence of models of GIZA++, with MGIZA if that is installed) or
             ``fast_align``.
-        heuristic: name of the combination in Moses' symal and fast_align's atools.
-        output: the alignment, links ``i-j`` of each line.
+        heuristic: symmetrisation heuristic, by its name in Moses' symal.
+        output: output file: alignment links ``i-j``, one line per sentence pair.
         log: log file for the output of the programs.
     """
     with scratch_directory(Path(output).resolve()) as work:
@@ -114,8 +114,8 @@ def train(
 
     Args:
         sources, targets: the parallel text, in one or more files, which are concatenated.
-        alignments: word alignment of each file, which is checked. If the same text is given with several alignments,
-            these are counted together.
+        alignments: word alignment of each file, which is checked. If the same text is specified with several
+            alignments, their counts are added.
         log: log file for the output of the programs.
         max_length: maximum number of words of a phrase.
         smoothing: a key of ``SCORE_OPTIONS``.

@@ -1,1 +1,1 @@
-"""The plan of a run: a configuration is checked, and texts, systems and paths follow from it."""
+"""The plan of a run: checks of the configuration, and the texts, systems and paths that are derived from it."""

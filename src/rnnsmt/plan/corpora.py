@@ -28,7 +28,7 @@ from rnnsmt.config.languages import (
 from rnnsmt.config.sections import Languages
 
 SEPARATED = "results/corpus/separated"
-"""Directory of the sides of corpora that are one file, or lines of a corpus."""
+"""Directory of the two sides of corpora whose input is one file with both, or lines of another corpus."""
 
 DEFAULT_LANGUAGES = ("en", "fr")
 """Languages of source and target of a configuration without ``languages``: those of the paper and the demo corpus."""
@@ -42,11 +42,12 @@ DEMO_DIRECTORY = "results/demo/"
 
 @dataclass(frozen=True)
 class Separated:
-    """What ``rnnsmt corpus separate`` reads, and what it selects.
+    """Inputs and options of ``rnnsmt corpus separate``, which writes the two sides of a corpus.
 
     Attributes:
         paths: a file with both sides (zip archive, TMX or TSV), or the files of source and target.
-        columns, members: places of source and target in a file with both sides; None: the default.
+        columns: columns of source and target in a TSV file; None: the default.
+        members: names of source and target in a zip archive; None: the default.
         lines: numbers of the lines of a set that is held out of training text; empty: all lines.
         without_lines: numbers of the lines of training text that are held out.
         format: format of a file with both sides; None: it is recognised.
@@ -71,7 +72,7 @@ class Separated:
 class Corpus:
     """One entry of ``corpora``: name, role, files (None for a missing side) and selection settings.
 
-    If the corpus is ``separated`` from other files, ``source`` and ``target`` are the files that are written.
+    If ``separated`` is not None, ``source`` and ``target`` are the files that ``rnnsmt corpus separate`` writes.
     """
 
     name: str
@@ -92,16 +93,16 @@ class Corpus:
 
 
 def corpora_of(entries: Sequence[CorpusEntry], languages: Languages, data_dir: str | None) -> list[Corpus]:
-    """Return the corpora of a configuration, with the directory ``data_dir`` in their paths.
+    """Return the corpora of a configuration, with paths that begin with ``data_dir``.
 
     Raises:
-        KeyError: there is no corpus of the name in ``held_out``.
+        KeyError: there is no corpus with the name in ``held_out``.
     """
     return [_corpus(entry, entries, (languages.source, languages.target), data_dir) for entry in entries]
 
 
 def _corpus(entry: CorpusEntry, entries: Sequence[CorpusEntry], langs: Sequence[str], data_dir: str | None) -> Corpus:
-    """Return one corpus, with its files in ``data_dir``; other files are downloaded if the entry has ``download``."""
+    """Return one corpus, with files in ``data_dir``; a file that is missing there may be declared as a download."""
     held_out = entry.held_out
     given = entry if held_out is None else {one.name: one for one in entries}[held_out.corpus]
     downloads: dict[str, Download] = {}
@@ -157,7 +158,7 @@ def _corpus(entry: CorpusEntry, entries: Sequence[CorpusEntry], langs: Sequence[
 
 
 def is_address(path: str | None) -> bool:
-    """Return whether a path is an address (``s3://bucket/file``): a file of a storage of Snakemake."""
+    """Return whether a path is an address of a file in remote storage, which Snakemake reads (``s3://bucket/file``)."""
     return path is not None and "://" in path
 
 
@@ -168,9 +169,9 @@ def _lines_held_out(name: str, entries: Sequence[CorpusEntry]) -> list[int]:
 
 
 def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | None:
-    """Return the files ``PREFIX.en`` and ``PREFIX.fr``, the form of Moses' ``--corpus``; they may be compressed.
+    """Return the files ``PREFIX.en`` and ``PREFIX.fr``, as for Moses' ``--corpus``; they may be compressed.
 
-    The suffix may also be a three-letter code (``PREFIX.eng``, the form of mtdata), or a code with a region
+    The suffix may also be a three-letter code (``PREFIX.eng``, as by mtdata), or a code with a region
     (``PREFIX.pt_BR``) if there is exactly one such file of a language. Shorter suffixes are preferred.
 
     Returns:
@@ -184,7 +185,7 @@ def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | No
 
 
 def _end_of_language(ends: Sequence[str], lang: str) -> str | None:
-    """Return the suffix of the file of a language; None if there is none, or several with a region only."""
+    """Return the suffix of a language's file; None if no file has one, or several have one and all with a region."""
     found = sorted((end for end in ends if two_letters(_uncompressed(end)) == lang), key=lambda end: (len(end), end))
     plain = [end for end in found if without_region(_uncompressed(end)) == _uncompressed(end)]
     if plain:
@@ -193,7 +194,7 @@ def _end_of_language(ends: Sequence[str], lang: str) -> str | None:
 
 
 def _ends(prefix: Path) -> list[str]:
-    """Return the parts of file names after the prefix and a dot, for all files in its directory."""
+    """Return the parts after ``PREFIX.`` of the names of all files that begin with it, in its directory."""
     start = f"{prefix.name}."
     try:
         entries = [entry for entry in os.scandir(prefix.parent) if entry.name.startswith(start) and entry.is_file()]
@@ -230,7 +231,7 @@ def is_held_out(corpus: Corpus) -> bool:
 
 
 def files_of(corpus: Corpus) -> list[tuple[str, str]]:
-    """Return the sides of a corpus with the files that are given; the side of a file that contains both is ``file``."""
+    """Return side and file for each input file of a corpus; the side of a file with both sides is ``file``."""
     if corpus.separated is not None:
         paths = corpus.separated.paths
         return list(zip(("source", "target") if len(paths) == 2 else ("file",), paths, strict=True))
@@ -239,14 +240,14 @@ def files_of(corpus: Corpus) -> list[tuple[str, str]]:
 
 
 def input_files(corpus: Corpus) -> list[tuple[str, str]]:
-    """Return the files of a corpus: those of its sides, and ``reference`` if it has one."""
+    """Return side and file for each input file of a corpus, including its ``reference`` if it has one."""
     return files_of(corpus) + ([] if corpus.reference is None else [("reference", corpus.reference)])
 
 
 def file_mistakes(corpora: Sequence[Corpus]) -> Iterator[str]:
-    """Yield one line for every file that is used twice: for both sides, or for tuning or tests and another role.
+    """Yield one line for every file that is used for both sides, or for a dev or test set and another role.
 
-    Sets that are held out of training text are not compared with it.
+    Sets that are held-out lines of training text are not checked.
     """
     given = [(number, corpus) for number, corpus in enumerate(corpora) if not is_held_out(corpus)]
     for place, (number, corpus) in enumerate(given):
@@ -275,7 +276,7 @@ def _same_file(path: str, other: str) -> bool:
 
 
 def missing_files(corpora: Sequence[Corpus], data_dir: str | None) -> Iterator[str]:
-    """Yield one line for every file that does not exist and that no rule creates, with a file of a similar name.
+    """Yield one line for every file that does not exist and that no rule creates; suggest a file with a similar name.
 
     The files of a corpus that has already been prepared are not required.
     """
@@ -315,7 +316,7 @@ def _uncompressed(name: str) -> str:
 
 
 def language_warnings(corpora: Sequence[Corpus], languages: Languages) -> Iterator[str]:
-    """Yield one line for every unknown language, and for every corpus with a file whose suffix is another language."""
+    """Yield one line for every unknown language code, and for every corpus with a file suffix of another language."""
     for side, code in vars(languages).items():
         if warning := code_warning(code):
             yield f"languages.{side}: {warning}"
@@ -327,7 +328,7 @@ def language_warnings(corpora: Sequence[Corpus], languages: Languages) -> Iterat
 
 
 def suffix_warning(files: Sequence[tuple[str, str]], languages: Languages) -> str | None:
-    """Return a warning if the suffix of a file of a corpus is the code of another language, otherwise None.
+    """Return a warning if the suffix of a corpus file is the code of another language, otherwise None.
 
     Args:
         files: sides and their files.

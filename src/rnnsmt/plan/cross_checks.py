@@ -1,4 +1,4 @@
-"""Checks of a configuration across its sections: settings that contradict each other, names, files."""
+"""Checks of a configuration across its sections: contradictory settings, names that do not exist, files."""
 
 import re
 from collections import Counter
@@ -144,7 +144,7 @@ def _check_lstms(config: Config, name: str, system: SystemEntry) -> Iterator[str
 
 
 def _check_cslm_on_lists(config: Config, name: str, system: SystemEntry) -> Iterator[str]:
-    """Check a system whose lists are rescored by a CSLM: tuned weights, not the network that the search uses."""
+    """Check a system that rescores n-best lists with the CSLM: tuned weights, and no CSLM in the search."""
     if system.rescores is None:
         yield (
             f"systems.{name}: cslm cannot translate without a phrase-based system; add rescores, or use "
@@ -192,7 +192,7 @@ def _check_corpora(entries: Sequence[CorpusEntry]) -> Iterator[str]:
 
 
 def _check_held_out(entries: Sequence[CorpusEntry]) -> Iterator[str]:
-    """Check the sets that are lines of training text: they have no files, and no line twice."""
+    """Check sets that are lines of training text: they must not have files, or contain the same line."""
     training = [entry.name for entry in entries if entry.role == "bitext"]
     seen: Counter[tuple[str, int]] = Counter()
     for number, entry in enumerate(entries):
@@ -212,7 +212,7 @@ def _check_held_out(entries: Sequence[CorpusEntry]) -> Iterator[str]:
 
 
 def _check_keys_of_role(where: str, entry: CorpusEntry) -> Iterator[str]:
-    """Check the keys of an entry of ``corpora`` that only training text, or only translated text, can have."""
+    """Check the keys of an entry of ``corpora`` that are allowed for some roles only."""
     role = entry.role
     if role in ("dev", "test") and entry.keep is not None:
         yield f"{where}: keep is allowed for training text only; remove it from a corpus of role {role}"
@@ -239,7 +239,7 @@ def _check_both_sides(where: str, entry: CorpusEntry) -> Iterator[str]:
 
 
 def _check_selection(config: Config) -> Iterator[str]:
-    """Check that selection has in-domain text, on both sides for parallel text, on the target side for the LM."""
+    """Check that selection has in-domain text: both sides for parallel text, the target side for LM text."""
     entries = config.corpora
     in_domain = [entry for entry in entries if is_in_domain(entry)]
     for kind, default, roles in (

@@ -1,4 +1,4 @@
-"""Questions about a checked configuration that several chapters of the workflow ask."""
+"""Properties of a checked configuration that several parts of the workflow require."""
 
 from rnnsmt.config.sections import Amount, Config, Engines, NumberOfWords
 from rnnsmt.plan.corpora import DEMO_DIRECTORY, corpora_of, files_of
@@ -7,7 +7,7 @@ PARTS = ("alignment", "training", "tuning", "decoding")
 """Parts of the pipeline that ``engine`` can assign to Moses."""
 
 MOSES_OPTIMIZERS = {"mert": ("mert", "MERT"), "mira": ("kbmira", "batch MIRA")}
-"""Optimizers that Moses has: its program, and the title in the notes of the tables."""
+"""Optimizers that Moses has, with the name of Moses' program and the title in the notes of the tables."""
 
 MOSES_ALIGNERS = ("model4", "fast_align")
 """Aligners that Moses has: with MGIZA or GIZA++, and fast_align."""
@@ -30,7 +30,7 @@ def amount_kept(amount: Amount) -> str:
 
 
 def kept_whole(keep: str | float | None, default: Amount) -> bool:
-    """Return whether selection keeps a whole corpus, by its ``keep`` or, without it, by the default for its kind."""
+    """Return whether selection keeps a whole corpus, given its ``keep``, or None, and the default for its kind."""
     return (keep or default) in ("all", 1)
 
 
@@ -42,7 +42,7 @@ def is_demo_corpus(config: Config) -> bool:
 
 
 def is_small(config: Config) -> bool:
-    """Return whether ``auto`` is the value for the demo corpus, for a run in minutes."""
+    """Return whether ``auto`` selects the values for the demo corpus, with which a run takes minutes."""
     return config.quick or is_demo_corpus(config)
 
 
@@ -57,7 +57,7 @@ def parts_of_moses(config: Config) -> list[str]:
 
 
 def moses_searches(config: Config) -> bool:
-    """Return whether Moses' decoder is used for tuning or decoding, so that it must be able to read every ini."""
+    """Return whether Moses' decoder is used, for tuning or decoding, and must therefore be able to read every ini."""
     return bool({"tuning", "decoding"} & set(parts_of_moses(config)))
 
 

@@ -10,7 +10,7 @@ from rnnsmt.base.fields import fields_of, message
 from rnnsmt.config.sections import Config
 
 SHOWN = 200
-"""Number of characters of a wrong value that a message shows."""
+"""Maximum number of characters of a wrong value in a message."""
 
 ELSEWHERE = {
     "threads": "the option --cores of snakemake",
@@ -25,7 +25,7 @@ ELSEWHERE = {
     "source_lang": "languages: {source: en, target: fr}",
     "target_lang": "languages: {source: en, target: fr}",
 }
-"""Keys that are often expected in other places, or had another name before, with the right ones."""
+"""Keys that users may expect or that were renamed, with the keys or options to use instead."""
 
 
 def shortened(value: Any) -> str:
@@ -37,8 +37,8 @@ def shortened(value: Any) -> str:
 def lines_of(errors: Sequence[Mapping[str, Any]], config: Any) -> Iterator[str]:
     """Yield a line for every wrong value of a configuration.
 
-    The alternatives of a value (``auto``, a fraction, a map) have an error each, which are joined in one line, unless
-    the value is a map with an error inside.
+    pydantic reports one error for each alternative of a value (``auto``, a fraction, a map). They are joined in one
+    line; if the value is a map and an error is inside it, only the error inside is reported.
     """
     at: dict[tuple[str | int, ...], list[Mapping[str, Any]]] = {}
     for error in errors:
@@ -66,7 +66,7 @@ def lines_of(errors: Sequence[Mapping[str, Any]], config: Any) -> Iterator[str]:
 
 
 def _place(error: Mapping[str, Any], config: Any) -> tuple[str | int, ...]:
-    """Return the location of an error in the configuration, without the names of alternatives in pydantic's."""
+    """Return the path of a wrong value in the configuration: pydantic's ``loc`` without the names of union members."""
     place: list[str | int] = []
     for part in error["loc"]:
         inside = config
@@ -79,14 +79,14 @@ def _place(error: Mapping[str, Any], config: Any) -> tuple[str | int, ...]:
 
 
 def hint(name: str, known: Collection[str]) -> str:
-    """Return a hint for a misspelt name, or one as in Table 1 (CSLM + RNN): the closest known name, or all of them."""
+    """Return a hint for an unknown name: the closest known name, also if it is written ``CSLM + RNN``, or all names."""
     as_in_table = name.lower().replace(" + ", "_")
     near = difflib.get_close_matches(name, known, 1) or difflib.get_close_matches(as_in_table, known, 1)
     return f"did you mean {near[0]}?" if near else f"available: {', '.join(known)}"
 
 
 def _key_hint(key: str, section: str, place: Sequence[str | int]) -> str:
-    """Return a hint for an unknown key: its place, the section that has it, the closest known key, or all keys."""
+    """Return a hint for an unknown key: what to use instead, a section that has it, the closest key, or all keys."""
     if elsewhere := ELSEWHERE.get(f"{section}.{key}" if section else key):
         return f"use {elsewhere}"
     if sections := [
@@ -110,7 +110,7 @@ def _is_auto(place: Sequence[str | int]) -> bool:
 
 
 def _annotation(place: Sequence[str | int]) -> Any:
-    """Return the class of a map of the configuration, or the type of another value."""
+    """Return the declared class of a map in the configuration, or the declared type of another value."""
     owner: Any = Config
     for part in place:
         owner = fields_of(owner)[str(part)].annotation if isinstance(owner, type) else get_args(owner)[-1]

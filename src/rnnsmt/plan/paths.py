@@ -12,23 +12,23 @@ from rnnsmt.plan.corpora import corpora_of, input_files
 from rnnsmt.plan.derived import kept_whole
 
 RUN = "results/systems/{system}/run{run}"
-"""Directory of a tuning run of a system: its tuned ini, and its translations and scores of all sets."""
+"""Directory of a tuning run of a system, with its tuned ini, and its translations and scores for all sets."""
 
 PAIRS = "results/phrases/pairs.safetensors"
-"""Phrase pairs as word ids, which score columns and the RNN Encoder-Decoder read."""
+"""Phrase pairs as word ids, read by score columns and the RNN Encoder-Decoder."""
 
 VOCABULARIES = "results/rnn/vocabularies"
 """Directory of the vocabularies of source and target, which all networks but the LSTMs use."""
 
 SENTENCES = "results/seq2seq/sentences"
-"""Sentence pairs as word ids, which the LSTMs read."""
+"""Sentence pairs as word ids, read by the LSTMs."""
 
 LM = "lm.arpa.gz"
 
 PHRASE_TABLE = "phrase-table.gz"
 
 LM_BINARY, TABLE_BINARY = "lm.binary.safetensors", "phrase-table.binary.safetensors"
-"""Binary forms of language model and tables, which the search maps into memory."""
+"""Binary forms of the language model and the tables, which the search maps into memory."""
 
 TABLE_SCORES, REORDERING_SCORES = "results/phrases/scores.safetensors", "results/phrases/reordering.safetensors"
 """Scores of the phrase pairs."""
@@ -41,7 +41,7 @@ SELECTION_MODELS = (
     "held-out.gz",
     "models.json",
 )
-"""Files of the language models that score the lines of one language, and of the text that they were not trained on."""
+"""Files of data selection for one language: language models, general and held-out text, and a report."""
 
 REORDERING_TABLE = "reordering-table.wbe-msd-bidirectional-fe.gz"
 
@@ -57,18 +57,18 @@ def alignments(config: Config) -> list[str]:
 class Texts:
     """The file of every text of a run.
 
-    A text is one side of a corpus (a language code) of one kind: raw, tokenized, truecased, or preprocessed. Models are
-    trained on texts of the kind preprocessed, and decoders read them: truecased if ``text.truecase`` is set, otherwise
-    tokenized. Data selection has two kinds of pools: bitext, and mono, the target sides of all training text for the
-    language models.
+    A text is one side (language code) of a corpus, of one of these kinds: raw, tokenized, truecased,
+    preprocessed. Models are trained on preprocessed texts, and decoders read them; preprocessed means truecased if
+    ``text.truecase`` is set, otherwise tokenized. Data selection selects from two pools of corpora: ``bitext``, and
+    ``mono``, which has the target sides of all training text, for the language models.
 
     Attributes:
         source, target: language codes.
         corpora: the corpora by name.
         bitext, mono, dev, test: names of the corpora of each role.
         sets: names of the sets that are translated: dev (all dev corpora concatenated) and every test set.
-        pools: names of the corpora of each kind of pool.
-        sides: languages of each kind of pool.
+        pools: names of the corpora of each pool.
+        sides: languages of each pool.
     """
 
     def __init__(self, config: Config) -> None:
@@ -97,7 +97,7 @@ class Texts:
         return self._members[f"results/unpacked/{key}/{file}"]
 
     def raw_files(self) -> list[str]:
-        """Return the files of all corpora as they were given or downloaded: one for each side, or one with both."""
+        """Return the input files of all corpora, including downloads: one for each side, or one with both sides."""
         return [path for corpus in self.corpora.values() for _, path in input_files(corpus)]
 
     def text(self, kind: str, name: str, lang: str) -> str:
@@ -111,7 +111,7 @@ class Texts:
         return f"results/corpus/joined/{self._preprocessed if kind == 'preprocessed' else kind}/dev.{lang}.gz"
 
     def part_texts(self, set_name: str) -> list[str]:
-        """Return the source sides of the sets for which a part of the pairs is selected: dev, or all."""
+        """Return the source sides of the sets for which phrase pairs are selected: ``dev``, or ``all`` sets."""
         return [
             self.set_text("preprocessed", name, self.source)
             for name in (self.sets if set_name == "all" else [set_name])

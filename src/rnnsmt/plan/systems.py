@@ -1,8 +1,8 @@
 """The components of the systems of a run: tables, networks, tuning runs.
 
-Systems with the same columns share a phrase table, and systems with the same features share the ini before tuning;
-there is one of each for every training run of the networks. Systems of LSTMs translate alone or rescore the n-best
-lists of a phrase-based system; the CSLM also rescores lists.
+Systems with the same additional score columns share a phrase table, and systems with the same features share the ini
+before tuning; there is one table and one ini for every training run of the networks. Systems of LSTMs translate alone
+or rescore the n-best lists of a phrase-based system; the CSLM can also rescore n-best lists.
 """
 
 import shlex
@@ -32,22 +32,22 @@ def settings_options(settings: Mapping[str, object]) -> str:
 
 
 def column_options(counts: Iterable[int], files: Iterable[str]) -> str:
-    """Return the options ``--column``, one for every feature, with as many files as it has."""
+    """Return one option ``--column`` for each of ``counts``, with this number of the files."""
     paths = iter(files)
     return " ".join(f"--column {' '.join(shlex.quote(next(paths)) for _ in range(count))}" for count in counts)
 
 
 COLUMN = "results/columns/{column}/network{network}/{scatteritem}.safetensors"
-"""File of the scores of a column, or of a shard of them."""
+"""File of the scores of a column, or of one shard of the scores."""
 
 
 def network_file(name: str, network: int | str) -> str:
-    """Return the model of the training run of a network with this number."""
+    """Return the model file of a network from the training run with this number."""
     return f"results/{name}/network{network}/model.safetensors"
 
 
 def _ordered(features: Collection[str]) -> list[str]:
-    """Return features in the order that names directories: that of the registry, then those of other packages."""
+    """Return features in the order of directory names: that of the registry, then features of other Python packages."""
     own = [name for name in FEATURES if name in features]
     return own + sorted(name for name in features if name not in own)
 
@@ -60,11 +60,12 @@ class Systems:
         phrase_based: systems with a table and a search.
         rescored: systems that rescore a phrase-based system, by LSTMs or the CSLM.
         lstms_alone: systems of LSTMs that translate alone.
-        tuned_on_lists: those of ``rescored`` whose weights are tuned.
-        compared: phrase-based systems of the table.
-        tuned: systems of the table with weights: ``compared`` and those of ``rescored``.
-        columns_used: features of the table that are columns of the phrase table.
-        networks: networks of the features in the table: of columns first, then of the search, then of lists only.
+        tuned_on_lists: systems of ``rescored`` whose weights are tuned.
+        compared: phrase-based systems in the results table.
+        tuned: systems with weights in the results table: ``compared``, and the systems of ``rescored`` in the table.
+        columns_used: columns of the phrase table that the systems in the results table use.
+        networks: networks that the systems in the results table use: first those of columns, then those of the search,
+            then the CSLM if it only rescores lists.
     """
 
     def __init__(self, config: Config) -> None:
@@ -93,7 +94,7 @@ class Systems:
         return _ordered(features_of(self.config, system))
 
     def columns(self, features: Iterable[str]) -> list[str]:
-        """Return those features that are columns of the phrase table."""
+        """Return the features that are columns of the phrase table."""
         return [name for name in features if name not in SEARCH_FEATURES]
 
     def score_pattern(self, column: str, network: int | str) -> str:
@@ -103,12 +104,12 @@ class Systems:
         return COLUMN.format(column=column, network=1, scatteritem="1-of-1")
 
     def search_models(self, features: Iterable[str], network: int | str) -> list[str]:
-        """Return the models of the networks that the search queries for these features."""
+        """Return the model files of the networks that the search queries for these features."""
         used = (SEARCH_FEATURES[name] for name in features if name in SEARCH_FEATURES)
         return [network_file(feature.network, network) for feature in used]
 
     def column_models(self, column: str, network: int | str) -> list[str]:
-        """Return the model of the network that computes a column; none if it is not computed by a network."""
+        """Return the model file of the network that computes a column; an empty list if no network computes it."""
         name = COLUMNS[column].network
         return [network_file(name, network)] if name else []
 
@@ -129,13 +130,13 @@ class Systems:
         return [*(name for name in NETWORKS if name != LSTM), *others, *self.config.seq2seq.networks]
 
     def kind_of(self, name: str) -> str:
-        """Return the kind of a network, a name in ``NETWORKS``: that of the LSTMs has several networks."""
+        """Return the kind of a network, a name in ``NETWORKS``; all LSTMs are of the same kind."""
         return LSTM if name in self.config.seq2seq.networks else name
 
     def has_section(self, name: str) -> bool:
         """Return whether a section of the configuration has the preset and settings of a network.
 
-        ``networks.settings`` has the settings of other networks, such as those of other packages.
+        ``networks.settings`` has the settings of networks without a section, such as those of other Python packages.
         """
         return hasattr(getattr(self.config, self.kind_of(name), None), "preset")
 
@@ -158,7 +159,7 @@ class Systems:
         return [self.network_of(run) if has_network(self.features(system)) else 1 for run in self.runs]
 
     def of_every_training(self, pattern: str, names: Iterable[str] | None = None) -> list[str]:
-        """Return a pattern with {name} and {n} for every network of a run, or for those in ``names``."""
+        """Return the paths of a pattern with {name} and {n} for all training runs of all networks, or of ``names``."""
         return [
             pattern.format(name=name, n=n)
             for name in (self.networks if names is None else names)
@@ -166,14 +167,14 @@ class Systems:
         ]
 
     def _of_every_network(self, system: str, path: Callable[[int], str]) -> list[str]:
-        """Return a path for every run of a system; one path if all runs have the same."""
+        """Return ``path(number of the training run)`` for every tuning run, or only one path if all are the same."""
         paths = [path(network) for network in self.trainings_of(system)]
         return paths if len(set(paths)) > 1 else paths[:1]
 
     # Tables and inis.
 
     def table_directory(self, features: Collection[str], network: int | str) -> str:
-        """Return the directory of the phrase table with these features, below results."""
+        """Return the directory, below results, of the phrase table for these features."""
         columns = self.columns(features)
         return f"augmented/{'_'.join(columns)}/network{network if has_network(columns) else 1}" if columns else "model"
 
@@ -183,12 +184,12 @@ class Systems:
         return (parts[1].split("_"), parts[2].removeprefix("network")) if len(parts) > 1 else ([], "1")
 
     def tables(self, features: Collection[str], network: int | str) -> tuple[str, str]:
-        """Return phrase table and reordering table of an ini, below results."""
+        """Return the paths, below results, of the phrase table and the reordering table of an ini."""
         directory = self.table_directory(features, network)
         return f"{directory}/{PHRASE_TABLE}", f"model/{REORDERING_TABLE}"
 
     def model_files(self, system: str) -> list[str]:
-        """Return the networks and ini files of a system before tuning, for every training run, and exported tables."""
+        """Return exported tables, networks and ini files of a system before tuning, for every training run."""
         numbers = dict.fromkeys(self.trainings_of(system))
         tables = [f"results/{path}" for n in numbers for path in self.tables(self.features(system), n)]
         if self.config.phrases.export == "baseline":
@@ -198,7 +199,7 @@ class Systems:
     def table_files(self, system: str, part: str) -> list[str]:
         """Return the tables of every training run of a system, selected for the dev set (dev) or all sets (all).
 
-        These are binary forms, and text files if Moses reads them.
+        These are binary forms, or text files if Moses reads them.
         """
         by_moses = {"dev": "tuning", "all": "decoding"}[part] in parts_of_moses(self.config)
         return self._tables(system, part, (PHRASE_TABLE, REORDERING_TABLE) if by_moses else (TABLE_BINARY,))
@@ -214,14 +215,14 @@ class Systems:
         return [f"results/{directory}/selected/{part}/{name}" for directory in directories for name in names]
 
     def table_directories(self, system: str, tables: Sequence[str]) -> list[str]:
-        """Return the directories of the selected tables: one, or one for every run."""
+        """Return the directories of the selected tables: one for all runs, or one for each run."""
         directories = list(dict.fromkeys(str(Path(table).parent) for table in tables))
         trainings = self.trainings_of(system)
         numbers = list(dict.fromkeys(trainings))
         return [directories[numbers.index(n)] for n in trainings] if len(directories) > 1 else directories
 
     def untuned_inis(self, system: str) -> list[str]:
-        """Return the ini of a system before tuning for every run; one, if all runs have the same."""
+        """Return the ini of a system before tuning for each run, or only one if it is the same for all runs."""
         features = self.features(system)
         if not features:
             return ["results/model/moses.ini"]
@@ -259,11 +260,11 @@ class Systems:
         return [model for n in trainings for model in self.search_models(features, n)]
 
     def moses_limits(self) -> str:
-        """Return the limits of the search that Moses also has."""
+        """Return the options for the limits of the search that Moses also has."""
         return settings_options({name: getattr(self.config.search, name) for name in LIMITS})
 
     def search_options(self, system: str) -> str:
-        """Return the limits of the search, with that of the networks if it queries any."""
+        """Return the options for the limits of the search, including ``NETWORK_LIMIT`` if it queries networks."""
         has_networks = any(name in SEARCH_FEATURES for name in self.features(system))
         names = [*LIMITS, NETWORK_LIMIT] if has_networks else LIMITS
         return settings_options({name: getattr(self.config.search, name) for name in names})
@@ -301,12 +302,12 @@ class Systems:
     # Networks that translate alone or rescore lists: LSTMs, and the CSLM, an ensemble of one network.
 
     def ensemble_models(self, name: str, size: int | str, run: int | str) -> list[str]:
-        """Return the networks of an ensemble in a run; every training run has ``size`` networks."""
+        """Return the model files of an ensemble in a tuning run; every training run has ``size`` networks."""
         first = (self.network_of(run) - 1) * int(size) + 1
         return [network_file(name, n) for n in range(first, first + int(size))]
 
     def ensemble_of_every_run(self, name: str, size: int | str) -> list[str]:
-        """Return the networks of an ensemble in all runs, each once."""
+        """Return the model files of an ensemble in all runs, without duplicates."""
         return list(dict.fromkeys(path for run in self.runs for path in self.ensemble_models(name, size, run)))
 
     def ensemble(self, system: str) -> tuple[str, int]:
@@ -319,9 +320,11 @@ class Systems:
         return self.config.systems[system].beam or self.config.seq2seq.beam
 
     def ensemble_options(self, name: str, size: int | str, files: Sequence[str], times: int = 1) -> str:
-        """Return ``--model`` with the networks of an ensemble for every run, ``times`` for each.
+        """Return the options ``--model`` with the networks of an ensemble, ``times`` options for every run.
 
-        files: ``ensemble_of_every_run`` as Snakemake has them, for example with the prefix of a module.
+        Args:
+            files: paths of ``ensemble_of_every_run``, in the same order, as Snakemake passes them (for example with the
+                prefix of a module).
         """
         file_of = dict(zip(self.ensemble_of_every_run(name, size), files, strict=True))
         models = (self.ensemble_models(name, size, run) for run in self.runs for _ in range(times))
@@ -332,13 +335,13 @@ class Systems:
         return str(self.config.systems[system].rescores)
 
     def rescored_lists(self, system: str, run: int | str, name: str) -> str:
-        """Return the n-best lists of a set with the scores of the networks of a system that rescores another."""
+        """Return the file of the n-best lists of a set, with the network scores of a system that rescores them."""
         lstm, size = self.ensemble(system)
         directory = RUN.format(system=self.rescored_by(system), run=run)
         return f"{directory}/{name}.{lstm}.{size}.nbest.gz"
 
     def list_files(self, system: str, sets: Iterable[str]) -> list[str]:
-        """Return the n-best lists of a system that rescores another one, for every run."""
+        """Return the files of the original and of the rescored n-best lists of a rescoring system, for every run."""
         files = []
         for run in self.runs:
             directory = RUN.format(system=self.rescored_by(system), run=run)
@@ -356,7 +359,7 @@ class Systems:
 
     @property
     def lstm_models(self) -> list[str]:
-        """Return the networks of LSTMs of the systems of the table."""
+        """Return the model files of the LSTMs of the systems in the results table."""
         systems = [
             name for name in self.config.compare if name not in self.phrase_based and not self.has_cslm_on_lists(name)
         ]
@@ -376,7 +379,7 @@ class Systems:
 
     @property
     def lstms(self) -> list[str]:
-        """Return the names of ``lstm_models``, each once."""
+        """Return the names of ``lstm_models``, without duplicates and numbers."""
         return list(dict.fromkeys(Path(path).parts[1] for path in self.lstm_models))
 
     # Evaluation.

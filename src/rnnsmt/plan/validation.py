@@ -1,4 +1,7 @@
-"""Reading of a configuration: types and bounds, ``auto``, contradictions. All mistakes are reported at once."""
+"""Check of a configuration: types, bounds, values for ``auto``, contradictions.
+
+All wrong values are reported at once, and if there are none, all contradictions.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -28,9 +31,9 @@ class ConfigurationError(InputError):
 
 
 def repeated_keys(path: str) -> Iterator[str]:
-    """Yield the keys of a YAML file that a map has twice, with file and line: the parser takes the last value of each.
+    """Yield a message for every key that a map in a YAML file has twice, of which the parser takes the last value.
 
-    A file that is not valid YAML has none, since Snakemake reports it.
+    Nothing is yielded for a file that is not valid YAML, since Snakemake reports it.
     """
     import yaml
 
@@ -54,7 +57,7 @@ def repeated_keys(path: str) -> Iterator[str]:
 
 
 def demo_values() -> Iterator[tuple[str, str, object]]:
-    """Yield section, key and value for the demo corpus of every setting that may be ``auto``."""
+    """Yield section, key, and value for the demo corpus, for every setting that may be ``auto``."""
     for section, of_section in fields_of(Config).items():
         if is_dataclass(of_section.annotation):
             for key, setting in fields_of(of_section.annotation).items():
@@ -75,7 +78,7 @@ def checked_config(raw: Mapping[str, Any]) -> Config:
     if isinstance(given.get("languages"), dict):
         given["languages"].update(codes_of_yaml(given["languages"]))
     autos = [(section, key, value) for section, key, value in demo_values() if _is_auto(given, section, key)]
-    for section, key, _ in autos:  # the default of the field is for other corpora than the demo corpus
+    for section, key, _ in autos:  # the default of the field is the value for other corpora than the demo corpus
         given.get(section, {}).pop(key, None)
     config = _parsed(given)
     if mistakes := list(cross_checks(config)):
@@ -87,7 +90,7 @@ def checked_config(raw: Mapping[str, Any]) -> Config:
 
 
 def recorded_config(plain: Mapping[str, Any]) -> Config:
-    """Return a checked configuration from what ``plain_config`` returned; its files need not exist.
+    """Return a checked configuration from the output of ``plain_config``; its files need not exist.
 
     Raises:
         ConfigurationError: unknown keys or wrong values.
@@ -124,7 +127,7 @@ def _is_auto(config: Mapping[str, Any], section: str, key: str) -> bool:
 
 
 def _without_none(value: Any) -> Any:
-    """Return a map without the keys whose value is None, in all depths."""
+    """Return a map without the keys whose value is None, at all levels."""
     if not isinstance(value, dict):
         return value
     return {key: _without_none(item) for key, item in value.items() if item is not None}

@@ -1,4 +1,4 @@
-"""Directories of runs: configuration and profile (``rnnsmt init``), the workflow in them (``run``), its ``status``."""
+"""Run directories: set-up (``rnnsmt init``), execution of the workflow (``run``), and its progress (``status``)."""
 
 from rnnsmt.project.operations import init, run, settings, status
 

@@ -1,4 +1,4 @@
-"""Check of the settings of all networks before a run: each training would reject its own only when it starts."""
+"""Check of the settings of all networks before a run; otherwise, an error would only appear when training starts."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -34,7 +34,7 @@ def setting_mistakes(config: Config) -> Iterator[str]:
 
 
 def _mistakes(preset: TrainingSettings, overrides: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the mistakes, each beginning with its key or a colon."""
+    """Yield the mistakes; each begins with ``.KEY:`` or a colon."""
     known = list(fields_of(type(preset)))
     for key in overrides:
         if key not in known:

@@ -63,8 +63,8 @@ def init(
         Lines with the files that were written, warnings, and the next steps.
 
     Raises:
-        InputError: a file is missing or is not what its corpus needs, the languages are unknown, or the directory has a
-            configuration.
+        InputError: a file is missing or not of the form that its corpus requires, the languages cannot be determined,
+            or the directory already has a configuration.
     """
     from rnnsmt.project.setup import corpora_of, set_up
 
@@ -104,7 +104,8 @@ def run(
 
     Raises:
         InputError: the directory has no configuration, or Snakemake is not installed.
-        subprocess.CalledProcessError: Snakemake ended with an error. The command is replaced by Snakemake.
+        subprocess.CalledProcessError: Snakemake ended with an error. Only the function raises it; the command replaces
+            its process by Snakemake.
     """
     from rnnsmt.project.running import run_workflow
 
@@ -115,7 +116,7 @@ def run(
 def settings(*, schema: bool = False) -> Printed:
     """Print all settings of the configuration.
 
-    Markdown tables show their values, defaults and meaning.
+    The output is Markdown tables of their values, defaults and meanings.
 
     Example:
 
@@ -138,7 +139,7 @@ def settings(*, schema: bool = False) -> Printed:
 def status(directory: InputDirectory = ".") -> Printed:
     """Print the progress of a run and its running jobs.
 
-    The output has the number of jobs that are done, and the running jobs with the last lines of their logs. The command
+    The output shows the number of completed jobs, and the running jobs with the last lines of their logs. The command
     can be used from another terminal during the run, or afterwards.
 
     Example, in the directory of a run:

@@ -1,4 +1,4 @@
-"""Beginning and end of a run on the terminal: what it will do; the first tables, warnings, and two paths."""
+"""Lines that a run prints at its beginning (what it will do) and at its end (tables, warnings and paths)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ MOST_WARNINGS = 3
 
 
 def planned(config: Config, texts: Texts, systems: Systems) -> Iterator[str]:
-    """Yield what a run will do: corpora, systems and networks.
+    """Yield lines about what a run will do: corpora, systems and networks.
 
     Args:
         config: checked configuration, to which ``texts`` and ``systems`` belong.
@@ -36,7 +36,7 @@ def planned(config: Config, texts: Texts, systems: Systems) -> Iterator[str]:
 
 
 def printed_table(table: Path, report: Path, logs: Path, since: float = 0.0) -> Iterator[str]:
-    """Yield the tables of dev and of the first test set, and warnings of the jobs.
+    """Yield lines with the tables of dev and of the first test set, warnings of the jobs, and the paths of the results.
 
     Args:
         table: JSON file of ``evaluation table``.

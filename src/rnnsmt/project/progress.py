@@ -1,4 +1,4 @@
-"""Status of a run, from another terminal: Snakemake's log tells which jobs run, and their logs how far they are."""
+"""Status of a run: the running jobs, from Snakemake's log, and the progress of each, from the log of the job."""
 
 import re
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ EVENT = re.compile(
     r"|^Error in rule (?P<failed>\w+):\n(?:.*\n)*?    jobid: (?P<number>\d+)",
     re.M,
 )
-"""Events of jobs in Snakemake's log; the lines below the start of a job have its log, its number and its wildcards."""
+"""Events of jobs in Snakemake's log; the lines below the start of a job contain its log, number and wildcards."""
 
 TAIL = 1 << 14
 """Number of bytes read at the end of a job's log."""
 
 
 def progress_of(directory: Path) -> Iterator[str]:
-    """Yield lines about the last run in a directory: progress, the running jobs with the last lines of their logs."""
+    """Yield lines about the last run in a directory: progress, and running jobs with the last lines of their logs."""
     logs = sorted((directory / ".snakemake/log").glob("*.snakemake.log"), reverse=True)
     texts = (path.read_text(encoding="utf-8", errors="replace") for path in logs)
     text = next(

@@ -26,7 +26,7 @@ _INPUTS = {
         "    > try/sentences.en"
     ),
 }
-"""Commands that make the inputs of an example, if no earlier example does."""
+"""Commands that create inputs of an example, if no earlier example creates them."""
 
 _STATUSES = {
     "0": "success",

@@ -50,7 +50,7 @@ def command_line(arguments: Sequence[str], is_terminal: bool = False) -> list[st
     for entry in options.config:
         key, equals, value = entry.partition("=")
         section, *names = re.split("[.:]", key)
-        if equals and names:  # Snakemake ends with a traceback
+        if equals and names:  # Snakemake would end with a traceback
             for name in reversed(names):
                 value = f"{{{name}: {value}}}"
             raise InputError(f"--config {entry}: a setting of a section is a map: --config '{section}={value}'")
@@ -76,7 +76,7 @@ def command_line(arguments: Sequence[str], is_terminal: bool = False) -> list[st
 def made_with(directory: Path, config: Path) -> str | None:
     """Return a warning if the results in a directory were made with other corpora or languages than those of a file.
 
-    Nothing is said before the first run of the directory has ended, or if the file leaves both to the defaults.
+    There is no warning before the first run in the directory has ended, or if the file has neither setting.
     """
     provenance = directory / "results/provenance.json"
     if not provenance.is_file() or not config.is_file():
@@ -87,12 +87,12 @@ def made_with(directory: Path, config: Path) -> str | None:
         return None  # Snakemake reports it
     made = read_json(provenance)["config"]
     if made is None:
-        return None  # of single commands, without a configuration
+        return None  # provenance of a single command, without a configuration
     keys = ("name", "role", "source", "target", "file", "held_out")
     for key in ("corpora", "languages"):
         old, new = made[key], (given if isinstance(given, dict) else {}).get(key)
         if key == "corpora" and isinstance(new, list) and all(isinstance(entry, dict) for entry in new):
-            # another test set is none of another run, unless its lines are left out of the training text
+            # a different test set does not change the run, unless its lines are left out of the training text
             old, new = (
                 [
                     {name: entry.get(name) for name in keys}
@@ -114,7 +114,7 @@ def made_with(directory: Path, config: Path) -> str | None:
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    """Return those options of Snakemake that have other defaults here."""
+    """Parse the options of Snakemake whose defaults differ here."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--snakefile", "-s")
     parser.add_argument("--configfile", "--configfiles", nargs="+")

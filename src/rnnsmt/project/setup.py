@@ -58,7 +58,7 @@ evaluation: {figures: false}
 """
 
 CHECKED_SEGMENTS = 100
-"""Number of segments of a file with both sides that are read."""
+"""Number of segments of a file with both sides that are read as a check."""
 
 PLACEHOLDERS = """\
 # Replace the file names with those of your files. Relative paths are relative to the directory of the run.
@@ -71,9 +71,9 @@ corpora:
 
 @dataclass(frozen=True)
 class CorpusFiles:
-    """Files of one corpus: those of source and target, or one with both; for the role ``mono``, that of the target.
+    """Files of one corpus: a source and a target file, or one file with both sides; for role ``mono``, a target file.
 
-    ``columns`` and ``members`` locate the sides in a file with both, see ``RawCorpus``.
+    ``columns`` and ``members`` locate the sides in a file with both sides, see ``RawCorpus``.
     """
 
     role: str
@@ -204,7 +204,7 @@ def _flow(value: object) -> str:
 
 
 def _check_files(corpus: CorpusFiles, languages: Sequence[str]) -> None:
-    """Check that the files of a corpus exist, and that one for both sides contains both or is the prefix of two."""
+    """Check that the files of a corpus exist, and that a single file has both sides or is a prefix of two files."""
     has_both = corpus.sides == ("file",)
     for path in corpus.files:
         if has_both and files_with_prefix(path, languages):
@@ -236,7 +236,7 @@ def _absolute(path: str) -> Path:
 
 
 def _name(corpus: CorpusFiles, taken: set[str]) -> str:
-    """Return a name for a corpus, derived from that of its file and unique among ``taken``, to which it is added."""
+    """Return a name for a corpus, derived from its file name and not in ``taken``; add it to ``taken``."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(corpus.files[-1]).name.split(".")[0]).strip("-_")[:40] or corpus.role
     if corpus.role == "test" and stem == "dev":
         stem = "test"
@@ -259,7 +259,7 @@ def corpora_of(files: Mapping[str, Sequence[Sequence[StrPath]]]) -> list[CorpusF
 def _with_columns_and_members(
     corpora: Sequence[CorpusFiles], columns: Sequence[int] | None, members: Sequence[Sequence[str]]
 ) -> list[CorpusFiles]:
-    """Return corpora with the columns of TSV files, and each of ``members`` for the first archive that contains it."""
+    """Return corpora, with ``columns`` for TSV files, and each pair of ``members`` for the first archive with both."""
     from rnnsmt.corpus.bitext_files import first_names, has_columns, names_in_archive
 
     for option, values in (("--columns", columns), *(("--members", pair) for pair in members)):
@@ -314,7 +314,7 @@ def set_up(
     """Write configuration and profile; return messages with the next steps.
 
     Args:
-        languages: codes of source and target; None: those of the files.
+        languages: codes of source and target; None: determined from the files.
         columns: columns of source and target in TSV files.
         members: names of source and target in zip archives.
         profile: name of the profile.
@@ -360,7 +360,7 @@ def set_up(
 
 
 def _language_warnings(languages: Sequence[str], corpora: Sequence[CorpusFiles]) -> Iterator[str]:
-    """Yield warnings about unknown codes, and about files whose suffix is that of another language."""
+    """Yield warnings about unknown codes, and about files whose suffix is the code of another language."""
     for code in languages:
         if warning := code_warning(code):
             yield f"--languages: {warning}"

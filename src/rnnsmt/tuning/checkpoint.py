@@ -1,4 +1,4 @@
-"""Checkpoints of a tuning run: fingerprint of its inputs, its iterations, and the n-best lists that they added.
+"""Checkpoint of a tuning run: fingerprint of its inputs, its iterations, and the candidates that each of them added.
 
 A checkpoint directory contains ``checkpoint.json``, which is replaced atomically after every iteration, and one
 ``nbest-NNN.npz`` per iteration, which is written before ``checkpoint.json``. A run that is interrupted at any time
@@ -34,7 +34,7 @@ class TuningCheckpoint:
         self.directory = self._checkpoint.path
         self.iterations: list[dict[str, Any]] = []
         self._result: dict[str, Any] | None = None
-        """The result of the run, if it was decoded: ``weights``, their ``dev_bleu``, the requested ``iterations``."""
+        """Result of the run: ``weights``, their ``dev_bleu``, and the number of requested ``iterations``; or None."""
         self.path = self.directory / "checkpoint.json"
         self._checkpoint.lock()
         self._checkpoint.clear_finished("checkpoint.json", "nbest-*.npz")
@@ -62,7 +62,7 @@ class TuningCheckpoint:
         self._write()
 
     def result_of(self, iterations: int) -> tuple[Weights, float] | None:
-        """Return weights and BLEU of the result with this number of requested iterations, if it is saved."""
+        """Return weights and BLEU of the result for this number of requested iterations; None if it is not saved."""
         if self._result is None or self._result["iterations"] != iterations:
             return None
         return np.array(self._result["weights"]), self._result["dev_bleu"]
@@ -76,7 +76,7 @@ class TuningCheckpoint:
         write_json(self.path, saved)
 
     def finish(self) -> None:
-        """Mark the run as finished: its outputs are written, so other settings may replace the checkpoint."""
+        """Mark the run as finished, after its outputs were written; a run with other settings may replace its files."""
         self._checkpoint.finish()
 
     def batches(self) -> list[CandidateBatch]:
@@ -88,12 +88,12 @@ class TuningCheckpoint:
         return batches
 
     def _batch_path(self, number: int) -> Path:
-        """Return the file of the candidates of an iteration. number: 0-based."""
+        """Return the path of the candidates of an iteration; ``number`` is 0-based, the number in the path 1-based."""
         return self.directory / f"nbest-{number + 1:03}.npz"
 
 
 def content_hash(*paths: StrPath) -> str:
-    """Return the SHA-256 of the (decompressed) contents of files."""
+    """Return the SHA-256 of the decompressed contents of files, each followed by a zero byte."""
     digest = hashlib.sha256()
     for path in paths:
         with open_binary(path) as stream:
@@ -106,15 +106,15 @@ def content_hash(*paths: StrPath) -> str:
 def fingerprint(
     ini: MosesIni, directory: Path | None, source: str, references: Sequence[str], options: Mapping[str, object]
 ) -> dict[str, str]:
-    """Return the inputs and options on which the iterations of the runs of a model depend, by option name.
+    """Return the inputs and options on which the iterations of all runs of a model depend, by option name.
 
-    Input files are identified by their contents, not by their paths. The number of iterations is not part of it, so
+    Input files are identified by their contents, not by their paths. The number of iterations is left out, so
     that a run can be extended.
 
     Args:
         directory: the directory in which model files are looked up first.
         source, references: files of the dev set.
-        options: by name of the argument, those that affect every iteration, without the seed.
+        options: options that affect every iteration, except the seed, by argument name.
     """
     assert ini.path is not None
     values = {
@@ -124,7 +124,7 @@ def fingerprint(
         "--source": content_hash(source),
         "--reference": content_hash(*references),
     }
-    digest = cache(sha256)  # phrase table and reordering table can be one file
+    digest = cache(sha256)  # phrase table and reordering table can be the same file
     for feature in ini.features:
         if "path" in feature.options:
             values[f"file of {feature.name}"] = digest(used_file(ini, directory, feature))

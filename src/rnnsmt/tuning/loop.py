@@ -1,13 +1,13 @@
 """Outer loop of tuning: decode, merge the n-best lists, save a checkpoint, optimise the weights, and decode with them.
 
-As in ``mert-moses.pl``, weights have absolute sum 1, and n-best lists of all iterations accumulate. Which weights are
-the result depends on the optimizer (``rnnsmt.tuning.optimizers``):
+As in ``mert-moses.pl``, the absolute values of the weights sum to 1, and n-best lists of all iterations accumulate. The
+weights that are the result depend on the optimizer (``rnnsmt.tuning.optimizers``):
 
-* ``mert`` does as ``mert-moses.pl`` does: a run ends when an optimisation no longer changes the weights, or after the
-  maximum number of iterations; the result is the weights of the last optimisation.
-* ``mert-averaged`` and ``mira`` make a fixed number of iterations, and the result is the mean of the weights of their
-  second half (``averaged``). BLEU varies by tenths from iteration to iteration, as much as systems that are compared
-  may differ; the mean varies less with the seed (benchmarks/tuning.md).
+* ``mert``: as with ``mert-moses.pl``, a run ends when an optimisation no longer changes the weights, or after the
+  maximum number of iterations. The result is the weights of the last optimisation.
+* ``mert-averaged`` and ``mira``: the number of iterations is fixed, and the result is the mean of the weights of the
+  second half of the iterations (``averaged``). BLEU varies by some tenths of a point between iterations, which can be
+  as much as the difference between two systems; the mean varies less with the seed (benchmarks/tuning.md).
 """
 
 import time
@@ -37,7 +37,7 @@ from rnnsmt.tuning.optimizers import optimize_weights
 from rnnsmt.tuning.options import LoopOptions
 
 SMALLEST_CHANGE = 1e-5
-"""Change of a weight, of weights with absolute sum 1, below which it counts as unchanged, as in ``mert-moses.pl``."""
+"""A weight that changes by less than this counts as unchanged, as in ``mert-moses.pl``."""
 
 
 class Decoded(NamedTuple):
@@ -63,10 +63,12 @@ class Tuned(NamedTuple):
     """Result of tuning.
 
     Attributes:
-        weights: ``[F]``, with absolute sum 1.
+        weights: ``[F]``; their absolute values sum to 1.
         bleu: BLEU of the dev set decoded with these weights, in percent.
-        averaged: numbers of the iterations whose mean the weights are; none if they are those of the last optimisation.
-        seconds: CPU seconds of optimising, decoding and merging, for each decoding of this process.
+        iterations: record of every iteration: its number, dev BLEU, weights and numbers of candidates.
+        averaged: numbers of the iterations whose weights are averaged; empty if the result is the weights of the last
+            optimisation.
+        seconds: CPU seconds of optimising, decoding and merging for each decoding in this process.
     """
 
     weights: Weights
@@ -88,15 +90,15 @@ class Tuned(NamedTuple):
 
 
 def second_half(iterations: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
-    """Return the iterations whose weights are averaged: the last 8 of 16, the last one of one."""
+    """Return the iterations whose weights are averaged, for example the last 8 of 16; at least one."""
     return iterations[len(iterations) // 2 :]
 
 
 def averaged(iterations: Sequence[dict[str, Any]]) -> Weights:
-    """Return the mean of the weights of the second half of the iterations, ``[F]``, with absolute sum 1.
+    """Return the mean ``[F]`` of the weights of the second half of the iterations, scaled by ``normalised``.
 
-    The weights of an iteration have absolute sum 1, so that every iteration counts equally. They are added in the order
-    of the iterations.
+    The weights of every iteration are scaled in the same way, so that all iterations count equally. They are added in
+    the order of the iterations.
     """
     return normalised(np.mean([iteration["weights"] for iteration in second_half(iterations)], axis=0))
 
@@ -119,11 +121,11 @@ def tune(
         bleu: prepared references of the dev set.
         start: initial weights ``[F]``.
         stop: signals and time limit.
-        label: beginning of the progress lines, which names the run.
+        label: name of the run, with which the progress lines begin.
 
     Raises:
-        SystemExit: the next decoding, if it takes as long as the last one, would exceed the time limit of ``stop``, or
-            a signal was received.
+        SystemExit: a signal was received, or the next decoding would exceed the time limit of ``stop`` if it took as
+            long as the last one.
     """
     run = _Run(decoder, bleu, checkpoint, options, stop, label)
     if (saved := checkpoint.result_of(options.iterations)) is not None:
@@ -151,7 +153,7 @@ class _Run:
     label: str
     seconds: list[tuple[float, float, float]] = field(default_factory=list)
     last: float = 0.0
-    """Wall-clock seconds of the last decoding, with the optimisation before it."""
+    """Wall-clock seconds of the last decoding, including the optimisation before it."""
 
     @property
     def averages(self) -> bool:
@@ -159,11 +161,11 @@ class _Run:
         return OPTIMIZERS[self.options.optimizer.optimizer].averages
 
     def iterate(self, start: Weights) -> Weights:
-        """Run the iterations that are missing from the checkpoint; return the weights that they lead to."""
+        """Run the iterations that are missing from the checkpoint; return the resulting weights."""
         saved, wanted = self.checkpoint.iterations, self.options.iterations
         if self.averages and len(saved) >= wanted:
             return averaged(saved[:wanted])
-        if len(saved) > wanted:  # the weights after the last iteration are those of the next one
+        if len(saved) > wanted:  # the next iteration used the weights of the last optimisation
             return np.array(saved[wanted]["weights"])
         pool = NbestPool(self.bleu.segments, start.size)
         for batch in self.checkpoint.batches():
@@ -188,7 +190,7 @@ class _Run:
             self.last = time.monotonic() - began
 
     def _ask_for_time(self) -> None:
-        """Exit with the code of ``stop`` if it requests it, but not before this process has completed a decoding."""
+        """Exit with the status of ``stop`` if it requests a stop and this process has completed a decoding."""
         if self.seconds and self.stop and self.stop.asked(self.last):
             done = len(self.checkpoint.iterations)
             say(
@@ -215,7 +217,7 @@ class _Run:
         }
 
     def _iteration(self, weights: Weights, record: dict[str, Any], pool: NbestPool, optimising: float) -> None:
-        """Decode, extend the pool and save. optimising: CPU seconds of the optimisation before it."""
+        """Decode, extend the pool and save; ``optimising`` is the CPU time of the optimisation before it in seconds."""
         done = len(self.checkpoint.iterations)
         clock = [time.process_time()]
         decoded = self.decoder.decode(weights)
@@ -241,7 +243,7 @@ class _Run:
         return bleu_of(self.bleu.statistics([[text] for text in decoded.best]).sum(axis=0))
 
     def evaluate(self, weights: Weights) -> float:
-        """Return BLEU in percent of the dev set decoded with the result, unless an iteration did it."""
+        """Return dev BLEU in percent with the resulting weights; decode only if no iteration has used these weights."""
         for iteration in self.checkpoint.iterations:
             if iteration["weights"] == weights.tolist():
                 return float(iteration["dev_bleu"])

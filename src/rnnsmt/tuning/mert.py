@@ -1,17 +1,18 @@
 """Minimum error rate training (Och 2003) as Moses' ``mert`` does it: steepest ascent along the coordinate axes.
 
-Searches start from the current weights and from random points of [0, 1]^F. A step of a search finds the best point of
-every line through the current point that is parallel to an axis, and moves to the best of all of them; the search ends
-when a step gains at most ``TOLERANCE``. The result is the best optimum of all searches, with absolute sum 1.
+Searches start from the current weights and from random points of [0, 1]^F. In every step, a search considers the lines
+through the current point that are parallel to an axis, finds the best point on each of them, and moves to the best of
+these points. It ends when a step gains at most ``TOLERANCE``. The result is the best optimum of all searches, scaled so
+that the absolute values of the weights sum to 1.
 
 On a line ``w + x d`` in weight space, the score of a candidate is a linear function ``score + x slope``. The best
-candidate of a sentence changes at the corners of the upper envelope of the lines of its candidates, and corpus BLEU
-only there.
+candidate of a sentence, and with it corpus BLEU, changes only at the corners of the upper envelope of these functions
+(lines, one per candidate).
 
 The precision of every operation is that of ``mert`` (Moses' mert/Optimizer.cpp): scores, corners and BLEU in single
 precision, sums of products in double precision. Given the same pool and starting points, a search therefore visits the
-same points, except for corners of different sentences with equal positions, which ``mert`` may move by up to ``NEAR``,
-and for ties of candidates, which it resolves by another order of the candidates.
+same points, with two exceptions: if corners of different sentences have equal positions, ``mert`` may move them by up
+to ``NEAR``; and if candidates have equal scores, ``mert`` selects one by another order of the candidates.
 """
 
 from collections.abc import Sequence
@@ -25,20 +26,20 @@ from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.tuning.nbest_pool import FlatPool, Weights, best_candidates, normalised, project
 
 TOLERANCE = np.float32(0.0001)
-"""Gain of a step in BLEU (0 to 1) at which a search ends."""
+"""A search ends when a step increases BLEU (0 to 1) by at most this value."""
 
 NEAR = np.float32(0.0001)
-"""Two corners of a sentence that are nearer than this are one corner, at the place of the second one."""
+"""If the distance of two corners of a sentence is below this value, they are merged at the position of the second."""
 
 LEAST_MOVE = np.float32(0.00015)
-"""Moves along a line that are smaller than this are not made."""
+"""Minimum distance of a move along a line; shorter moves are replaced by 0."""
 
 LARGEST = np.float32(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """Result of a search: weights float32 ``[F]`` and their BLEU (0 to 1) on the pool."""
+    """Result of a search: weights (float32 ``[F]``) and their BLEU (0 to 1) on the pool."""
 
     weights: NDArray[np.float32]
     value: float
@@ -52,7 +53,7 @@ def optimize(
     restarts: int,
     threads: int = 1,
 ) -> Weights:
-    """Return the weights of the best optimum ``[F]``, with absolute sum 1.
+    """Return the weights ``[F]`` of the best local optimum, normalised so that their absolute values sum to 1.
 
     Args:
         start: weights of the previous iteration.
@@ -70,7 +71,7 @@ def optimize(
 
 
 def best_optimum(pool: FlatPool, starts: Sequence[Weights], active: NDArray[np.bool_], threads: int = 1) -> Optimum:
-    """Run a search from every starting point; return the optimum with the highest BLEU, the first one if tied."""
+    """Run a search from every starting point; return the optimum with the highest BLEU, the first in case of a tie."""
     # threads suffice: the kernels release the GIL
     with ThreadPoolExecutor(max_workers=threads) as executor:
         return max(executor.map(lambda start: search(pool, start, active), starts), key=lambda found: found.value)
@@ -97,7 +98,7 @@ def search(pool: FlatPool, start: Weights, active: NDArray[np.bool_]) -> Optimum
 
 
 class AxisSearch:
-    """Exact searches along the lines through one point that are parallel to an axis, with reusable buffers."""
+    """Exact line searches parallel to the axes, starting from one point, with reusable buffers."""
 
     def __init__(self, pool: FlatPool) -> None:
         """Allocate buffers for a pool."""
@@ -113,18 +114,18 @@ class AxisSearch:
         self._corners = np.empty((size, 2), np.int32)
 
     def move_to(self, weights: NDArray[np.float32]) -> None:
-        """Compute the scores of all candidates at the point ``weights`` ``[F]``, and the best candidates."""
+        """Move to the point ``weights`` ``[F]``: compute the scores and the best candidate of each sentence there."""
         project(self._pool.features, weights, self._sums)
         self._scores[:] = self._sums
         best_candidates(self._scores, self._pool.offsets, self._highest)
 
     def bleu(self) -> np.float32:
-        """Return BLEU (0 to 1) at the point."""
+        """Return BLEU (0 to 1) at the current point."""
         rows = self._highest[self._highest >= 0]
         return np.float32(single_bleu(self._pool.statistics[rows].astype(np.int64).sum(axis=0)))
 
     def best_point(self, k: int) -> tuple[np.float32, np.float32]:
-        """Return the distance of the best point on the line parallel to axis ``k``, and its BLEU (0 to 1)."""
+        """Return the signed distance to the best point on the line parallel to axis ``k``, and its BLEU (0 to 1)."""
         pool, slopes, extremes = self._pool, self._pool.features[k], self._extremes[k]
         count = line_corners(
             slopes, self._scores, pool.offsets, extremes, self._highest, self._best, self._xs, self._corners
@@ -136,17 +137,19 @@ class AxisSearch:
 
 @kernel(**INNER)
 def next_corner(slopes, scores, kept, count, current):
-    """Find the line that crosses the current line of an envelope first, to the right.
+    """Find the next line of an upper envelope: the first one to the right that crosses the current line.
 
     Args:
         slopes, scores: float32 ``[n]``, the lines of a sentence.
-        kept: int32, lines that may be on the envelope; those that are not steeper than ``current`` are removed.
+        kept: int32, updated in place: numbers of lines that may be on the envelope; lines that are not steeper than
+            ``current`` are removed.
         count: number of lines in ``kept``.
         current: number of the current line.
 
     Returns:
-        ``(x, following, count)``: position of the corner, number of the following line (the steepest one, then the last
-        one, if several cross there; -1: none), and the number of lines that are left in ``kept``.
+        ``(x, following, count)``: position of the corner; number of the next line, or -1 if there is none; number of
+        lines that are left in ``kept``. If several lines cross there, the next line is the steepest, and the last one
+        of equally steep lines.
     """
     slope, score = slopes[current], scores[current]
     first, following, write = LARGEST, -1, 0
@@ -166,13 +169,13 @@ def next_corner(slopes, scores, kept, count, current):
 
 @kernel()
 def find_extremes(features, offsets, extremes):
-    """Find the flattest and the steepest line of every sentence for every axis, the first one of several.
+    """Find the lines with the smallest and the largest slope for every axis and sentence, the first in case of a tie.
 
     Args:
         features: float32 ``[F, N]``, the slopes.
         offsets: int64 ``[S + 1]``, first candidate of each sentence.
-        extremes: int32 ``[F, S, 2]``, written: numbers of the flattest and of the steepest line within the sentence;
-            left as they are for a sentence without candidates.
+        extremes: int32 ``[F, S, 2]``, written: numbers, within the sentence, of the line with the smallest slope (the
+            flattest) and of that with the largest slope (the steepest); unchanged for a sentence without candidates.
     """
     for k in range(features.shape[0]):
         for s in range(offsets.size - 1):
@@ -189,13 +192,13 @@ def find_extremes(features, offsets, extremes):
 
 @kernel(**INNER)
 def crossing(slope, score, i, j):
-    """Return the position where line j crosses line i, which is flatter, in double precision."""
+    """Return the position where line j crosses the flatter line i, in double precision."""
     return (np.float64(score[i]) - score[j]) / (np.float64(slope[j]) - slope[i])
 
 
 @kernel(**INNER)
 def highest_line(slope, score, x, i):
-    """Return the number of the highest line at position x, i if none is higher than line i."""
+    """Return the number of the highest line at position x, or i if no line is higher than line i."""
     highest, height = i, score[i] + x * slope[i]
     for j in range(slope.size):
         y = score[j] + x * slope[j]
@@ -210,10 +213,12 @@ def lower_bound(slope, score, flattest, inner, steepest, bound):
 
     Args:
         slope, score: float32 ``[n]``, the lines of a sentence.
-        flattest, steepest: numbers of a flattest and of a steepest line, which differ in slope.
+        flattest, steepest: numbers of a line with the smallest and of a line with the largest slope; their slopes
+            differ.
         inner: number of any line.
-        bound: int32 ``[5]``, written: numbers of lines, each steeper than the one before: a flattest line, ``inner``, a
-            steepest line, and the highest line at each crossing of these three.
+        bound: int32 ``[5]``, written: numbers of two to five lines in ascending order of slope: a flattest line,
+            ``inner`` (unless its slope is one of the extremes), a steepest line, and between two of these, the highest
+            line at the position where they cross.
 
     Returns:
         Number of lines in ``bound``.
@@ -240,15 +245,17 @@ def lower_bound(slope, score, flattest, inner, steepest, bound):
 
 @kernel(**INNER)
 def not_below(slope, score, bound, lines, high, kept):
-    """Select the lines that are not below the envelope of some of them.
+    """Select the lines that are not everywhere below the envelope of the lines in ``bound``.
 
-    The difference of an envelope and a line is convex, so it is least where two lines of the envelope cross.
+    An envelope minus a line is a convex, piecewise linear function. Its minimum is at a corner of the envelope, where
+    two neighbouring lines of ``bound`` cross.
 
     Args:
         slope, score: float32 ``[n]``, the lines of a sentence.
-        bound, lines: see ``lower_bound``, the lines of the envelope and their number.
+        bound: int32, numbers of the lines of the envelope, see ``lower_bound``.
+        lines: number of lines in ``bound``.
         high: bool ``[n]`` or longer, a buffer.
-        kept: int32 ``[n]`` or longer, written: numbers of the lines, ascending.
+        kept: int32 ``[n]`` or longer, written: numbers of the selected lines, ascending.
 
     Returns:
         Number of lines in ``kept``.
@@ -258,7 +265,7 @@ def not_below(slope, score, bound, lines, high, kept):
     for b in range(lines - 1):
         x = crossing(slope, score, bound[b], bound[b + 1])
         start, rise = np.float64(score[bound[b]]), x * slope[bound[b]]
-        height = start + rise - 1e-4 * (1.0 + abs(start) + abs(rise))  # more than the rounding error of a position
+        height = start + rise - 1e-4 * (1.0 + abs(start) + abs(rise))  # lowered by more than rounding errors
         for i in range(n):
             high[i] |= score[i] + x * slope[i] >= height
     count = 0
@@ -270,20 +277,21 @@ def not_below(slope, score, bound, lines, high, kept):
 
 @kernel()
 def line_corners(slopes, scores, offsets, extremes, highest, best, xs, corners):
-    """Compute the corners of the envelopes of all sentences on a line that has no ends.
+    """Compute the corners of the envelopes of all sentences on an unbounded line in weight space.
 
-    Most lines are nowhere the highest. They are left out by a lower bound of the envelope; then the corners of the
-    others are found one after the other.
+    The lines of most candidates are nowhere the highest. A lower bound of the envelope excludes them; then the corners
+    are found from left to right.
 
     Args:
         slopes, scores: float32 ``[N]``, the lines of the candidates, sentence by sentence.
         offsets: int64 ``[S + 1]``, first candidate of each sentence.
         extremes: int32 ``[S, 2]``, see ``find_extremes``.
         highest: int64 ``[S]``, the candidate of each sentence with the highest score.
-        best: int64 ``[S]``, written: the best candidate of each sentence left of all corners, -1 for a sentence without
-            candidates.
+        best: int64 ``[S]``, written: the best candidate of each sentence to the left of all corners, or -1 for a
+            sentence without candidates.
         xs: float32 ``[N]``, written: positions of the corners.
-        corners: int32 ``[N, 2]``, written: sentence of each corner, and its best candidate right of the corner.
+        corners: int32 ``[N, 2]``, written: sentence of each corner, and the best candidate of this sentence to the
+            right of the corner.
 
     Returns:
         Number of corners.
@@ -324,17 +332,18 @@ def line_corners(slopes, scores, offsets, extremes, highest, best, xs, corners):
 
 @kernel()
 def best_interval(statistics, best, xs, corners, order):
-    """Return the point of a line with the highest BLEU, the leftmost one if tied.
+    """Return the point of a line with the highest BLEU, the leftmost in case of a tie.
 
-    The point is the centre of an interval between two neighbouring corners, or lies 1000 left of the first or 0.1 right
-    of the last one.
+    The point is the centre of an interval between two neighbouring corners, or it lies 1000 to the left of the first
+    corner or 0.1 to the right of the last one. A point nearer to 0 than ``LEAST_MOVE`` is replaced by 0.
 
     Args:
         statistics: int32 ``[N, 9]``.
-        best: int64 ``[S]``, best candidates left of all corners; changed: those right of all corners.
+        best: int64 ``[S]``, best candidates to the left of all corners; updated in place to the best candidates to the
+            right of all corners.
         xs: float32, positions of the corners.
         corners: int32, see ``line_corners``.
-        order: int64 ``[C]``, argsort of the C positions.
+        order: int64 ``[C]``, argsort of the positions of the C corners.
 
     Returns:
         ``(x, value)``: the point and its BLEU (0 to 1).
@@ -377,7 +386,7 @@ def best_interval(statistics, best, xs, corners, order):
 
 @kernel()
 def single_bleu(total):
-    """Return corpus BLEU (0 to 1) of summed statistics ``[9]`` in single precision, 0 without a common 4-gram."""
+    """Return corpus BLEU (0 to 1) of summed statistics ``[9]`` in single precision; 0 if no 4-gram matches."""
     log_bleu = np.float32(0.0)
     for n in range(4):
         if total[n] == 0:

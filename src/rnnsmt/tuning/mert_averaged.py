@@ -1,10 +1,10 @@
-"""Minimum error rate training (Och 2003) with averaged local optima: less noise from seed to seed than ``mert``.
+"""Minimum error rate training (Och 2003) with averaged local optima, which vary less with the seed than ``mert``.
 
-Each local search follows Och (2003): exact line searches along the coordinate axes and along random directions; every
-improvement is applied immediately; the search ends after a complete cycle of directions without improvement.
+Each local search follows Och (2003). It makes exact line searches along the coordinate axes and along random
+directions, applies every improvement immediately, and ends after a complete cycle of directions without improvement.
 
 On a line ``w + x d`` in weight space, the score of a candidate is a linear function ``intercept + x slope``. The best
-candidate of a sentence is the highest line, so it changes only at the corners of the upper envelope of the lines
+candidate of a sentence has the highest line, so it changes only at the corners of the upper envelope of the lines
 of its candidates (Macherey et al. 2008). The corners of all sentences together are the only points where corpus BLEU
 can change; between two neighbouring corners it is constant. The kernels at the end of this file find the corners.
 
@@ -36,18 +36,18 @@ CYCLES = 25
 """Maximum number of cycles of directions per start."""
 
 REACH = 0.25
-"""Length of the line searched in both directions, for weights with absolute sum 1."""
+"""Maximum distance of a line search in both directions, from weights whose absolute values sum to 1."""
 
 TOLERANCE = 1e-5
 """Minimum gain in BLEU (0 to 1) for which a line search changes the weights."""
 
 NOISE = 0.5
-"""Absolute sum of the noise added to a random start, relative to weights with absolute sum 1."""
+"""Sum of the absolute values of the noise that a random start adds to weights whose absolute values sum to 1."""
 
 
 @dataclass(frozen=True)
 class Climb:
-    """Result of a local search: weights with absolute sum 1 and their BLEU (0 to 1) on the pool."""
+    """Result of a local search: weights, whose absolute values sum to 1, and their BLEU (0 to 1) on the pool."""
 
     weights: Weights
     value: float
@@ -74,9 +74,7 @@ def local_optima(
     restarts: int,
     threads: int = 1,
 ) -> list[Climb]:
-    """Run local searches from ``start`` and from ``restarts`` random points around it; return the optima, the best
-    one first.
-    """
+    """Run local searches from ``start`` and ``restarts`` random points around it; return the optima, best first."""
     tasks = [(start, np.random.default_rng([*seed, 0, 0]))]
     for number in range(restarts):
         rng = np.random.default_rng([*seed, 1, number])
@@ -97,8 +95,8 @@ def climb(
 
     Args:
         start: initial weights ``[F]``.
-        directions: ``[C, D, F]``, cycles of directions with absolute sum 1; the search ends after a cycle without
-            improvement.
+        directions: ``[C, D, F]``, D directions for each of C cycles; the absolute values of a direction sum to 1. The
+            search ends after a cycle without improvement.
         coordinates: ``[C, D]``, feature number of a direction along a coordinate axis, -1 for other directions.
     """
     line = LineSearch(pool)
@@ -153,14 +151,14 @@ class LineSearch:
 
 
 def random_start(rng: np.random.Generator, around: Weights, active: NDArray[np.bool_]) -> Weights:
-    """Return a random point with absolute sum 1, a third of it noise; inactive weights change by scaling only."""
+    """Return ``around`` with noise on the active weights, normalised; the noise is a third of the sum."""
     point = normalised(around)
     point[active] += NOISE * normalised(rng.standard_normal(int(active.sum())))
     return normalised(point)
 
 
 def _directions(rng: np.random.Generator, active: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Draw the directions ``[C, D, F]`` of all cycles in random order, and their coordinates ``[C, D]`` (-1: none)."""
+    """Draw the directions of all cycles in random order; return ``directions`` and ``coordinates`` as in ``climb``."""
     features = np.flatnonzero(active)
     number = features.size + RANDOM_DIRECTIONS
     directions = np.zeros((CYCLES, number, active.size))
@@ -184,10 +182,10 @@ def upper_envelope(slopes, intercepts, low, high, candidates, lines, starts):
     Args:
         slopes, intercepts: float64 ``[n]``, the lines.
         low, high: finite bounds of the range.
-        candidates: int32 ``[n]``, scratch buffer: lines that may still follow on the envelope, in ascending order.
+        candidates: int32 ``[n]``, buffer for the indices of lines that may still follow on the envelope, ascending.
         lines: int32 ``[n]``, written: indices of the lines on the envelope.
-        starts: float64 ``[n]``, written: left end of the interval on which each of them is the highest; the first is
-            ``low``.
+        starts: float64 ``[n]``, written: for each line on the envelope, the left end of the interval on which it is the
+            highest; the first is ``low``.
 
     Returns:
         Number of lines on the envelope. If several lines are equal, the first is used.
@@ -196,8 +194,8 @@ def upper_envelope(slopes, intercepts, low, high, candidates, lines, starts):
     best, last = 0, 0
     best_value = last_value = -np.inf
     for i in range(n):
-        # highest line at the left end (if tied, the steepest, which is the highest next to it) and at the right end
-        # (first of equal lines)
+        # highest line at the left end (if tied, the steepest, which is the highest just right of it) and at the right
+        # end (if tied, the first)
         left = intercepts[i] + low * slopes[i]
         right = intercepts[i] + high * slopes[i]
         if left > best_value or (left == best_value and slopes[i] > slopes[best]):
@@ -208,8 +206,8 @@ def upper_envelope(slopes, intercepts, low, high, candidates, lines, starts):
             last = i
     count_kept = 0
     if slopes[last] > slopes[best]:
-        # No line is above ``best`` at ``low`` or above ``last`` at ``high``. A line that is not above them at the point
-        # where these two meet is therefore nowhere above both, and is discarded. Few lines remain.
+        # No line is above ``best`` at ``low`` or above ``last`` at ``high``. A line that is not above the point where
+        # these two lines meet is therefore nowhere above both, and is discarded. Few lines remain.
         x = (intercepts[best] - intercepts[last]) / (slopes[last] - slopes[best])
         meeting = intercepts[best] + x * slopes[best]
         for i in range(n):
@@ -255,8 +253,8 @@ def line_corners(slopes, intercepts, offsets, low, high, statistics, total, xs, 
         low, high: finite bounds of the range.
         statistics: int32 ``[N, 9]``, BLEU statistics of the candidates.
         total: int64 ``[9]``, written: summed statistics of the best candidates at ``low``.
-        xs: float64 ``[N]``, written: positions of the corners, ascending within a sentence only.
-        before, after: int32 ``[N]``, written: the best candidate left and right of each corner.
+        xs: float64 ``[N]``, written: positions of the corners, ascending within each sentence.
+        before, after: int32 ``[N]``, written: the best candidate to the left and to the right of each corner.
 
     Returns:
         Number of corners.
@@ -293,12 +291,13 @@ def line_bleu(total, before, after, corners, order, statistics, bleu):
     on the number of sentences.
 
     Args:
-        total: int64 ``[9]``, statistics left of the first corner.
+        total: int64 ``[9]``, summed statistics to the left of the first corner.
         before, after: int32, candidates of the corners, see ``line_corners``.
         corners: number of corners.
-        order: int64 ``[corners]``, argsort of ``xs``.
+        order: int64 ``[corners]``, argsort of the positions of the corners.
         statistics: int32 ``[N, 9]``.
-        bleu: float64 ``[corners + 1]``, written: ``bleu[e]`` is the value left of corner ``order[e]``.
+        bleu: float64 ``[corners + 1]``, written: ``bleu[e]`` is BLEU to the left of corner ``order[e]``, and the
+            last value is BLEU to the right of all corners.
     """
     running = total.copy()
     value = bleu_of_statistics(running)

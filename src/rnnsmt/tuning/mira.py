@@ -29,7 +29,7 @@ DECAY = 0.999
 """Decay of the background BLEU statistics per sentence."""
 
 FIRST_BACKGROUND = (4, 3, 2, 1, 4, 3, 2, 1, 4)
-"""Initial background statistics: a sentence of four words that equals its reference, in the order of ``multi_bleu``."""
+"""Initial background, in the order of ``bleu.multi_bleu``: a sentence of four words that equals its reference."""
 
 
 def optimize(
@@ -42,7 +42,7 @@ def optimize(
 ) -> Weights:
     """Run batch MIRA from ``start``; see ``Optimizer.optimize`` for the arguments.
 
-    Constant features keep their weights up to the scale, since no update changes them. ``restarts`` and ``threads``
+    The weights of constant features change only by scaling, since no update affects them. ``restarts`` and ``threads``
     have no effect: MIRA has one start and one thread.
     """
     del active, restarts, threads
@@ -66,10 +66,10 @@ def optimize(
 
 @kernel()
 def background_bleu(statistics, background):
-    """Compute BLEU (0 to 1) of a candidate added to the background, times the reference length of both in words.
+    """Compute BLEU (0 to 1) of the background plus a candidate, times their total reference length in words.
 
-    With this scale, a difference between two candidates is their effect on a corpus of the size of the background
-    (Chiang et al. 2008).
+    With this factor, the difference between two candidates measures their effect on a corpus of the size of the
+    background (Chiang et al. 2008).
 
     Args:
         statistics: int32 ``[9]``, sufficient statistics of the candidate.
@@ -95,8 +95,8 @@ def hope_and_fear(features, statistics, start, end, weights, background):
         background: float64 ``[9]``, see ``background_bleu``.
 
     Returns:
-        ``(hope, fear, loss)``: row numbers, the first row in case of a tie, and the loss: (BLEU(hope) - BLEU(fear)) -
-        (score(hope) - score(fear)).
+        ``(hope, fear, loss)``: two row numbers (in case of a tie, the first row), and the loss, which is (BLEU(hope) -
+        BLEU(fear)) - (score(hope) - score(fear)).
     """
     hope = fear = start
     hope_value = fear_value = -np.inf
@@ -117,9 +117,10 @@ def hope_and_fear(features, statistics, start, end, weights, background):
 def mira_epoch(features, statistics, offsets, order, most, decay, weights, total, background):
     """Run one epoch of batch MIRA, updating weights and background in place.
 
-    Where hope and fear differ and the loss is positive, the weights move along features(hope) - features(fear) by
-    min(``most``, loss / squared length), the smallest step with loss 0. The background is then decayed and the
-    statistics of hope are added, even if the loss was not positive.
+    Sentences whose hope and fear are the same candidate are skipped. If the loss is positive, step * (features(hope) -
+    features(fear)) is added to the weights; the step is min(``most``, loss / squared length of the difference), where
+    the second value would reduce the loss to 0. Whether or not the loss is positive, the background is then multiplied
+    by ``decay``, and the statistics of hope are added to it.
 
     Args:
         features: float32 ``[N, F]``, see ``hope_and_fear``.
@@ -127,7 +128,7 @@ def mira_epoch(features, statistics, offsets, order, most, decay, weights, total
         offsets: int64 ``[S + 1]``, first row of each sentence.
         order: int64 ``[S]``, permutation of the sentences.
         most: maximum step size (C).
-        decay: factor of the background per sentence.
+        decay: factor by which the background is multiplied for each sentence.
         weights: float64 ``[F]``, updated in place.
         total: float64 ``[F]``, updated in place: sum of the weights after every update.
         background: float64 ``[9]``, updated in place.

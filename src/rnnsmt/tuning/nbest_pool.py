@@ -1,6 +1,6 @@
 """Accumulated n-best lists of all iterations, and their scores under weight vectors.
 
-The pool contains the distinct candidates of every sentence in flat arrays. Its kernels release the GIL.
+The pool contains the distinct candidates of every sentence in flat arrays. The kernels release the GIL.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,12 +20,16 @@ Weights = NDArray[np.float64]
 
 
 def normalised(weights: Weights) -> Weights:
-    """Return weights scaled to absolute sum 1, as in Moses' ini files."""
+    """Return weights scaled so that their absolute values sum to 1, as in Moses' ini files."""
     return weights / np.abs(weights).sum()
 
 
 def start_weights(ini: MosesIni, scores: Iterable[str]) -> Weights:
-    """Return the weights ``[F]`` of these scores in the ini."""
+    """Return the weights ``[F]`` of these scores in the ini.
+
+    Raises:
+        InputError: there are no scores, or all weights are 0.
+    """
     weights = np.array([ini.weight(score) for score in scores])
     if not weights.size:
         raise InputError(f"{ini.path}: no weight can be tuned; remove tuneable=false from features")
@@ -51,10 +55,10 @@ class CandidateBatch:
 
 @dataclass(frozen=True)
 class FlatPool:
-    """All candidates, grouped by sentence, in order of arrival within a sentence.
+    """All candidates, grouped by sentence, in the order in which they were added to the pool.
 
     Attributes:
-        features: float32 ``[F, N]``, feature-major for ``project``.
+        features: float32 ``[F, N]``, one row per feature, as ``project`` requires.
         statistics: int32 ``[N, 9]``, BLEU statistics.
         offsets: int64 ``[S + 1]``, first candidate of each sentence.
     """
@@ -88,7 +92,7 @@ class NbestPool:
 
     def add(self, batch: CandidateBatch) -> CandidateBatch:
         """Add the candidates that are not in the pool yet; return them."""
-        features = batch.features + np.float32(0)  # turns -0.0 into 0.0, which has another bit pattern and hash
+        features = batch.features + np.float32(0)  # turns -0.0 into 0.0; their hashes would differ
         hashes = np.empty(len(features), np.uint64)
         row_hashes(features.view(np.uint32), batch.statistics, batch.sentences, hashes)
         first = np.zeros(hashes.size, np.bool_)
@@ -131,7 +135,12 @@ def pool_bleu(pool: FlatPool, weights: Weights) -> float:
 
 
 def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return ``active_features``; print a warning that names the constant features."""
+    """Return ``active_features``, after a warning that names the constant features.
+
+    Raises:
+        InputError: for an order from 1 to 4, no candidate shares an n-gram with its reference, or every feature is
+            constant.
+    """
     for order in range(4):
         if not pool.statistics[:, order].any():
             raise InputError(
@@ -155,7 +164,7 @@ def tunable_features(pool: FlatPool, names: Sequence[str]) -> NDArray[np.bool_]:
 def active_features(pool: FlatPool) -> NDArray[np.bool_]:
     """Return the mask ``[F]`` of features that vary among the candidates of at least one sentence.
 
-    Only these can be tuned.
+    Only the weights of these features can be tuned.
     """
     # sentences without candidates are omitted: for an empty slice, reduceat would return the element at its offset
     filled = pool.offsets[:-1][np.diff(pool.offsets) > 0]
@@ -166,7 +175,7 @@ def active_features(pool: FlatPool) -> NDArray[np.bool_]:
 
 @kernel()
 def row_hashes(features, statistics, sentences, out):
-    """Write a 64-bit hash of every candidate to ``out``: SplitMix64 over its sentence number and its 32-bit words.
+    """Write a 64-bit hash of every candidate to ``out``: SplitMix64 of its sentence number, features and statistics.
 
     Args:
         features: uint32 ``[n, F]``, bit patterns of the float32 features, without negative zeros.
@@ -189,8 +198,8 @@ BLOCK = 1024
 @kernel()
 def project(features, weights, out):
     """Compute ``out[n] = sum over k of weights[k] features[k, n]``; features float32 ``[F, N]``, out float64 [N]."""
-    # Zero weights are skipped. Four rows of ``features``, each of which is contiguous, are added at a time, in the
-    # order of a loop over the rows: a score is loaded and stored once for all four.
+    # Zero weights are skipped. Four contiguous rows of ``features`` are added at a time, so that a score is loaded and
+    # stored once for all four; the order of the additions is the same as row by row.
     rows = np.flatnonzero(weights)
     for first in range(0, out.size, BLOCK):
         block = out[first : first + BLOCK]
@@ -212,9 +221,9 @@ def project(features, weights, out):
 
 @kernel()
 def best_candidates(scores, offsets, out):
-    """Write the index of the highest-scoring candidate of every sentence to ``out`` ``[S]``, the first one if tied.
+    """Write the index of the highest-scoring candidate of every sentence to ``out`` ``[S]``.
 
-    It is -1 for a sentence without candidates.
+    In case of a tie, it is the first candidate; for a sentence without candidates, it is -1.
     """
     for s in range(offsets.size - 1):
         best = offsets[s] if offsets[s] < offsets[s + 1] else -1

@@ -1,4 +1,4 @@
-"""Operations that tune weights, or use n-best lists with tuned weights."""
+"""Operations that tune weights, or select translations from n-best lists with tuned weights."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class TunedRun:
     Attributes:
         seed: random seed.
         bleu: BLEU of the dev set decoded with the weights, in percent.
-        weights: by name of the feature; of a feature with several scores, ``LM0:0``, ``LM0:1`` and so on.
+        weights: weights of the scores of all features, by feature name and 0-based number of the score: ``LM0:0``.
         history: content of the output ``output_history``: weights and BLEU of every iteration.
     """
 
@@ -75,8 +75,8 @@ class OptimizedWeights:
     """Weights that were optimised on n-best lists.
 
     Attributes:
-        weights: by name of the feature, as in ``TunedRun``.
-        bleu_before, bleu: BLEU of the best hypotheses with the initial and with these weights, in percent.
+        weights: weights of the scores, named as in ``TunedRun``.
+        bleu_before, bleu: BLEU of the best hypotheses with the initial weights and with these weights, in percent.
         figures: sizes of the lists, and both values of BLEU.
     """
 
@@ -115,11 +115,12 @@ def tune(
 
     Every iteration optimises the weights on the n-best lists of all previous iterations (except the first, which uses
     the initial weights), decodes the dev set, adds the new n-best lists, and saves a checkpoint. With mert, as with
-    mert-moses.pl, a run ends when an optimisation no longer changes the weights, and its weights are the result. With
-    mert-averaged and mira, the number of iterations is fixed, and the mean of the weights of their second half is the
-    result. The dev set is decoded once more with the result, unless it was. Outputs are the ini with these weights, and
-    the history of all iterations (JSON). A result with a lower BLEU on the dev set than the initial weights is a
-    warning.
+    mert-moses.pl, a run ends when an optimisation no longer changes the weights or after the maximum number of
+    iterations; the weights of the last optimisation are the result. With mert-averaged and mira, the number of
+    iterations is fixed; the mean of the weights of the second half of the iterations is the result. The dev set is
+    decoded once more with the result, unless an iteration used the same weights. The outputs are the ini with these
+    weights, and the history of all iterations (JSON). A warning is printed if BLEU on the dev set is lower with the
+    result than with the initial weights.
 
     An interrupted run resumes from ``checkpoint_dir`` and ends with the same weights (with a CSLM, only on the same
     processor model, because rounding differs between processors). If the next iteration would exceed ``time_limit``,
@@ -236,12 +237,12 @@ def optimize(
     restarts: Restarts = Tuning.restarts,
     threads: Threads = THREADS,
 ) -> OptimizedWeights:
-    r"""Optimise weights for corpus BLEU on given n-best lists, once and without decoding.
+    r"""Optimise weights for corpus BLEU on existing n-best lists, once and without decoding.
 
-    Inputs are n-best lists of a dev set in Moses format, and an ini with the initial weights of their features;
-    ``feature`` adds those of `networks rescore` to this ini. The command corresponds to one iteration of `tuning tune`
-    without decoding. The new weights are for selecting hypotheses from n-best lists (`tuning rerank`), not for
-    decoding. If the initial weights have a higher BLEU on the lists, they are kept.
+    The inputs are n-best lists of a dev set in Moses format, and an ini with the initial weights of their features;
+    ``feature`` adds the features of `networks rescore` to this ini. The command corresponds to one iteration of
+    `tuning tune` without decoding. The new weights are for selecting hypotheses from n-best lists (`tuning rerank`),
+    not for decoding. If the initial weights have a higher BLEU on the lists, they are kept.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -319,7 +320,7 @@ def rerank(
     (`tuning optimize`). Among hypotheses with equal scores, the first in the list is selected.
 
     ``feature`` adds features of the lists to the ini: with LSTM0=1, the score of a hypothesis is the sum of the
-    system's score and that of the network, as in Sutskever et al. (2014).
+    system's score and the network's score, as in Sutskever et al. (2014).
 
     Example, in the directory of a run of the demo corpus:
 
@@ -336,7 +337,7 @@ def rerank(
         report: output files: statistics of each ``output`` (JSON).
 
     Returns:
-        The selected translations, those of all files of ``nbest`` one after the other.
+        The selected translations for all files of ``nbest``, in the order of the files.
 
     Raises:
         InputError: the numbers of files do not match, or lists have other features or sentences than the ini or input.

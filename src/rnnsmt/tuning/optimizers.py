@@ -1,7 +1,7 @@
 """The optimizers of tuning: how they optimise weights on n-best lists, and which weights are the result of a run.
 
-``rnnsmt.registries.OPTIMIZERS`` lists them. The configuration asks for their numbers of iterations. Therefore, nothing
-is imported here that takes time; an optimizer imports what it needs when it is called.
+``rnnsmt.registries.OPTIMIZERS`` lists them. The configuration imports this module for the default numbers of
+iterations, so the import must be fast: an optimizer imports NumPy and its kernels when it is called.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +24,7 @@ class Optimizer(ABC):
 
     Attributes:
         title: name in the notes of the tables.
-        iterations: default of the number of iterations of a run.
+        iterations: default number of iterations of a run.
         averages: whether the result of a run is the mean of the weights of the second half of a fixed number of
             iterations; otherwise, it is the weights of the last optimisation, and a run ends when they no longer
             change.
@@ -46,7 +46,7 @@ class Optimizer(ABC):
         restarts: int,
         threads: int = 1,
     ) -> "Weights":
-        """Return weights ``[F]`` that are optimised on a pool of n-best lists, with absolute sum 1.
+        """Return weights ``[F]`` that are optimised on a pool of n-best lists; their absolute values sum to 1.
 
         Args:
             start: weights of the previous iteration.
@@ -116,7 +116,7 @@ class Mira(Optimizer):
         restarts: int,
         threads: int = 1,
     ) -> "Weights":
-        """Return the mean of the weights after all updates."""
+        """Return the mean of the weights over all updates, after the epoch in which it has the highest BLEU."""
         from rnnsmt.tuning import mira
 
         return mira.optimize(pool, start, active, seed, restarts, threads)
@@ -133,7 +133,7 @@ def optimize_weights(
     """Call the optimizer of ``options``; see ``Optimizer.optimize`` for the arguments and the result.
 
     Raises:
-        InputError: the weights of an optimizer of another package are not ``[F]`` finite numbers.
+        InputError: an optimizer of another Python package returns weights that are not F finite numbers or all 0.
     """
     import numpy as np
 

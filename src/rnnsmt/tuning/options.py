@@ -12,7 +12,7 @@ class OptimizerOptions:
     optimizer: str = Tuning.optimizer
     """Name of the optimizer, see ``rnnsmt.tuning.optimizers``."""
     restarts: int = Tuning.restarts
-    """MERT: number of random starting points, in addition to the given weights."""
+    """MERT: number of random starting points, in addition to the weights of the previous iteration."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The runs of ``tuning tune``: the decoder of a model, and the seed and the files of each run."""
+"""The runs of ``tuning tune``: the decoder for a model, and the seed and the files of each run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class ModelDecoder:
-    """Decoder of the dev set, with tuned features only; the other features keep their weights, as in Moses.
+    """Decoder of the dev set for weights of the tuned features; the other features keep their weights, as in Moses.
 
-    The translations with the weights of the ini, from which every run starts, are cached for the following runs.
+    Every run begins with the weights of the ini; the translations with these weights are cached for later runs.
     """
 
     def __init__(self, ini: MosesIni, sources: list[str], model: "SearchModel", options: SearchOptions) -> None:
@@ -54,7 +54,7 @@ class ModelDecoder:
         return self._from_start
 
     def _search(self, weights: Weights) -> Decoded:
-        """Decode, and collect n-best lists with word numbers and tuned features."""
+        """Decode, and collect n-best lists as word numbers with the values of the tuned features."""
         full = self.full(weights)
         translations = decode(self.model, self.sources, full, self._options)
         words: list[NDArray[np.int32]] = []
@@ -66,9 +66,9 @@ class ModelDecoder:
                 lengths.append(np.zeros(1, np.int64))
                 features.append(translation.features[None, self._tuned])
                 continue
-            # Candidates are stored without their fixed scores. A candidate with more unknown words could be the best in
-            # the pool by its tuned features, but not in the search: it is discarded. Other features that are fixed
-            # differ between good candidates; as in Moses, they are not considered in the pool.
+            # The pool has the tuned features only. A candidate with more unknown words than others could be the best in
+            # the pool, but never in the search, so it is discarded. Good candidates also differ in other features that
+            # are not tuned; as in Moses, the pool ignores these.
             fixed = nbest.features[:, self._unknown] @ full[self._unknown]
             possible = fixed >= fixed.max() - 1e-6
             size = np.diff(nbest.bounds)
@@ -84,7 +84,7 @@ class ModelDecoder:
         return Decoded([translation.text for translation in translations], texts, features)
 
     def full(self, weights: Weights) -> Weights:
-        """Return the weights of all features of the model in model order, given the weights of the tuned features."""
+        """Return the weights of all features, in the order of the model, from the weights of the tuned features."""
         full = self._weights.copy()
         full[self._tuned] = weights
         return full
@@ -102,8 +102,9 @@ class TuningRun:
     Attributes:
         number: 1-based number of the run.
         ini: moses.ini with the initial weights.
-        model_dir: directory that overrides the model files, or None.
-        output_ini, output_history: outputs, or None.
+        model_dir: directory in which model files are looked up first, or None.
+        output_ini, output_history: output files, or None.
+        checkpoint_dir: checkpoint directory.
     """
 
     number: int
@@ -121,8 +122,11 @@ def tuning_runs(
     """Return the runs with these seeds.
 
     Args:
-        once: lists of ``ini`` and ``model_dir``, of one value or of one for each run.
-        each_run: lists of ``output_ini``, ``output_history`` and ``checkpoint_dir``, of one value for each run.
+        once: values of ``ini`` and of ``model_dir``: one value for all runs, or one value per run.
+        each_run: values of ``output_ini``, of ``output_history`` and of ``checkpoint_dir``: one value per run.
+
+    Raises:
+        InputError: the number of values does not match the number of seeds.
     """
     if any(len(values) != len(seeds) for values in each_run.values()):
         raise InputError(
@@ -144,7 +148,7 @@ def tuning_runs(
 
 
 def by_model(runs: Sequence[TuningRun]) -> dict[tuple[Path, Path | None], list[TuningRun]]:
-    """Return the runs by their ini and model directory, in order of first appearance."""
+    """Group runs by ini and model directory, in order of first appearance."""
     groups: dict[tuple[Path, Path | None], list[TuningRun]] = {}
     for run in runs:
         groups.setdefault((run.ini, run.model_dir), []).append(run)
@@ -156,8 +160,8 @@ def open_checkpoints(
 ) -> dict[Path, TuningCheckpoint]:
     """Open the checkpoint directories of runs; return them by path, interrupted runs first.
 
-    Opening fails for an interrupted run with other settings. This must happen before the checkpoints of finished runs
-    with other settings are deleted.
+    If the settings have changed, opening the checkpoint of an interrupted run fails, and opening that of a finished run
+    deletes it. Interrupted runs come first, so that nothing is deleted if opening fails.
     """
     prints = {}
     for (path, directory), sharing in by_model(runs).items():
@@ -171,7 +175,7 @@ def open_checkpoints(
 
 
 def write_outputs(run: TuningRun, ini: MosesIni, history: Mapping[str, object]) -> None:
-    """Write the outputs of a run that are wanted. ini: with the tuned weights."""
+    """Write the outputs of a run that were requested; ``ini`` has the tuned weights."""
     if run.output_ini is not None:
         ini.write(run.output_ini)
     if run.output_history is not None:

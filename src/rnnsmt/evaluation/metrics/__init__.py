@@ -1,6 +1,6 @@
 """Metrics of detokenised text other than BLEU.
 
-They are functions of statistics that are summed over segments, as BLEU is. Therefore, they can be computed for joint
+Like BLEU, they are functions of statistics that are summed over segments. Therefore, they can be computed for joint
 test sets, and the randomisation tests of ``significance`` apply to them. ``rnnsmt.registries.METRICS`` lists them.
 """
 
@@ -18,7 +18,7 @@ from rnnsmt.registries import METRICS
 Array = NDArray[Any]
 
 CACHED_SEGMENTS = 18_000
-"""Number of statistics that are cached: the runs of a system translate most segments in the same way."""
+"""Number of segments whose statistics are cached, since the runs of a system translate most segments equally."""
 
 TINY = 1e-16
 """Minimum of denominators, which avoids a division by 0."""
@@ -40,15 +40,15 @@ class Metric(ABC):
 
     @abstractmethod
     def statistics(self, hypothesis: str, references: Sequence[str], lowercase: bool = False) -> Sequence[float]:
-        """Return the statistics of a segment ``[K]``, whose sums over the segments of a text determine its score."""
+        """Return the statistics ``[K]`` of a segment; their sums over all segments of a text determine its score."""
 
     @abstractmethod
     def score(self, sums: Array) -> Array:
-        """Return the scores of texts ``[...]``, for the sums of their statistics ``[..., K]``."""
+        """Return the scores ``[...]`` of texts from the sums of their statistics ``[..., K]``."""
 
     @abstractmethod
     def signature(self, references: int, lowercase: bool = False) -> str:
-        """Return name, settings and version of the implementation; scores with different ones are not compared."""
+        """Return name, settings and version of the implementation; only scores with equal signatures are comparable."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ def score_texts(
     lowercase: bool = False,
     metrics: Sequence[str] = tuple(METRICS),
 ) -> dict[str, MetricScore]:
-    """Score plain text.
+    """Return the scores of detokenised text by metric.
 
     Args:
-        hypotheses: output, one segment each.
-        references: one or more references.
-        lowercase: ignore case in metrics that can.
+        hypotheses: segments of the output.
+        references: one or more references, each a list of segments.
+        lowercase: ignore case in metrics that support it.
         metrics: names of the metrics.
     """
     scores = {}
@@ -99,7 +99,7 @@ def _of_rows(name: str, signature: str, rows: Array) -> MetricScore:
 
 
 def joint_metrics(parts: Sequence[Mapping[str, MetricScore]]) -> dict[str, MetricScore]:
-    """Return the metrics of several test sets as one corpus, if all parts have the metric with the same signature."""
+    """Return the scores of several test sets as one corpus, for metrics that all have with the same signature."""
     joint = {}
     for name in parts[0]:
         scores = [metrics[name] for metrics in parts if name in metrics]

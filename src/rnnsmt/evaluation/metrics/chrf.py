@@ -1,7 +1,7 @@
 """chrF (Popović 2015) and chrF++ (Popović 2017), by sacreBLEU.
 
-The statistics of chrF are the numbers of character n-grams of the output, of the reference and common to both, for the
-orders 1 to 6; chrF++ also has those of word n-grams of the orders 1 and 2.
+The statistics of chrF are three numbers of character n-grams for each order from 1 to 6: those in the output, in the
+reference, and in both. chrF++ adds the three numbers of word n-grams for the orders 1 and 2.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Chrf(Metric):
         return tuple(_sacrebleu(self.word_order, lowercase).sentence_score(hypothesis, references))
 
     def score(self, sums: Array) -> Array:
-        """Return chrF of summed statistics ``[..., 3 * orders]``: ``[...]``.
+        """Return chrF ``[...]`` of summed statistics ``[..., 3 * orders]``.
 
         Precision and recall are averaged over the orders that both texts have, then combined, as in sacreBLEU.
         """
@@ -41,7 +41,7 @@ class Chrf(Metric):
         return np.where(below > 0, 100 * (1 + BETA**2) * precision * recall / np.maximum(below, TINY), 0.0)
 
     def signature(self, references: int, lowercase: bool = False) -> str:
-        """Return the signature of sacreBLEU."""
+        """Return sacreBLEU's signature."""
         metric = _sacrebleu(self.word_order, lowercase)
         metric.sentence_score("", [""] * references)  # sets nrefs
         return str(metric.get_signature())
@@ -57,7 +57,7 @@ class ChrfPlusPlus(Chrf):
 
 @cache
 def _sacrebleu(word_order: int, lowercase: bool) -> Any:
-    """Return chrF with the statistics instead of the score, which sacreBLEU's class does not return."""
+    """Return sacreBLEU's chrF, with the change that it returns the statistics of a segment instead of its score."""
     from sacrebleu.metrics import CHRF
 
     class ChrfStatistics(CHRF):

@@ -21,12 +21,12 @@ class Ter(Metric):
         return score.num_edits, score.ref_length
 
     def score(self, sums: Array) -> Array:
-        """Return TER of summed statistics ``[..., 2]``: ``[...]``; it can exceed 100."""
+        """Return TER ``[...]`` of summed statistics ``[..., 2]``; it can exceed 100."""
         edits, length = np.asarray(sums, np.float64)[..., 0], np.asarray(sums, np.float64)[..., 1]
         return np.where(length > 0, 100 * edits / np.maximum(length, TINY), np.where(edits > 0, 100.0, 0.0))
 
     def signature(self, references: int, lowercase: bool = False) -> str:
-        """Return the signature of sacreBLEU."""
+        """Return sacreBLEU's signature."""
         _sacrebleu().sentence_score("", [""] * references)  # sets nrefs
         return str(_sacrebleu().get_signature())
 
