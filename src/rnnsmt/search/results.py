@@ -12,7 +12,7 @@ class Hypothesis(NamedTuple):
     Attributes:
         text: words joined by single spaces.
         score: ``features`` times weights.
-        features: by name of the feature; of a feature with several scores, ``LM0:0``, ``LM0:1`` and so on.
+        features: scores by name of the feature and number of the score: ``LM0:0``, ``TranslationModel0:3``.
     """
 
     text: str
