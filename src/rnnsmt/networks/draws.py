@@ -20,7 +20,12 @@ this number."""
 
 
 def seed_of(seed: int, example: int) -> int:
-    """Return the seed of the generator that begins with an example of a training run, given the seed of the run."""
+    """Return the seed of a generator for consecutive examples of a training run.
+
+    Args:
+        seed: seed of the training run.
+        example: sequence number of the first example.
+    """
     return (seed * 1_000_003 + example) % (1 << 63)
 
 

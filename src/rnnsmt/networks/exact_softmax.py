@@ -1,9 +1,9 @@
 """Exact probabilities of the softmax in scoring and search.
 
-Only a few probabilities of each row are requested. The output units are computed for one block of classes at a time;
-compiled kernels add their exponentials to the sum and copy the requested units, then the block is discarded. The
-kernels compute each row separately, in an order of summation that depends only on the length of the row, so their
-results are bit-identical regardless of the other rows in the same call.
+Only a few probabilities of each row are requested. The output units are computed for one block of classes at a time.
+Compiled kernels add the exponentials of these units to the sums and copy the requested units, then the block is
+discarded. The kernels compute each row separately, in an order of summation that depends only on the length of the row,
+so their results are bit-identical regardless of the other rows in the same call.
 """
 
 import threading
@@ -38,7 +38,7 @@ class ExactSoftmax:
 
     @torch.inference_mode()
     def log_p(self, g: Tensor, rows: Tensor, words: Tensor) -> Tensor:
-        """Compute ln p of words [R], each given row ``rows[r]`` of g [B, E]; return float64 [R]."""
+        """Compute ln p of words [R], of word r from row ``rows[r]`` of g [B, E]; return float64 [R]."""
         if g.is_cuda:
             ((weights, biases),) = self._parts
             units = torch.addmm(biases, g, weights)
@@ -139,7 +139,7 @@ def take_units(
 def keep_largest(
     units: NDArray[np.float32], first: int, least_class: int, best: NDArray[np.float32], classes: NDArray[np.int64]
 ) -> None:
-    """Update the ``width`` largest units of each row with those of a block of classes.
+    """Update the ``width`` largest units of each row with the units of a block of classes.
 
     Args:
         units: [B, classes], the output units of the classes from ``first`` on.

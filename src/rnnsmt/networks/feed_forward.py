@@ -52,7 +52,7 @@ class HiddenLayer(NamedTuple):
     factors: Tensor | None
 
     def backpropagate(self, d: Tensor, activation: str) -> None:
-        """Turn the gradient of the units d [B, units] into that of W x + b, in place.
+        """Convert the gradient of the units, d [B, units], to the gradient of W x + b, in place.
 
         A dropped unit is 0 like an inactive rectifier, and its gradient is also 0.
         """

@@ -93,11 +93,11 @@ class NGrams:
     inputs: dict[str, str]
 
     def at(self, index: Index) -> NDArray[np.int32]:
-        """Return the n-grams ``index`` [K], ascending, [K, C + 1]; at any time, few pages of the files are mapped."""
+        """Return the n-grams [K, C + 1] with the ascending indices ``index`` [K]; few pages of the files are mapped."""
         return np.concatenate(read_apart(lambda some: self.rows(some).astype(np.int32), index, self.release))
 
     def words_counted(self, times: int) -> NDArray[np.bool_]:
-        """Return, for each input id, whether it is that of a word that occurs exactly ``times`` times in training."""
+        """Return, for each input id, whether it is a word that occurs exactly ``times`` times in training."""
         found = []
         for counts in self.counts:
             found.append(counts == times + 1)  # ``class_counts`` adds one
@@ -105,7 +105,7 @@ class NGrams:
         return np.concatenate(found)
 
     def unknown_of(self) -> NDArray[np.int64]:
-        """Return, for each input id, the input id of UNK of the same side."""
+        """Return, for each input id, the input id of UNK on the same side, source or target."""
         first = np.cumsum([0, *map(len, self.counts[:-1])])
         return np.repeat(first + UNK, [len(counts) for counts in self.counts])
 
@@ -119,7 +119,7 @@ class FeedForwardTask(Task):
         validation: the held-out n-grams, in which words that do not occur in training are replaced by UNK.
         unigram: mean ln p of the held-out n-grams by a unigram model.
         rare: bool [inputs], whether the word of an input id occurs once in training.
-        unknown_of: int64 [inputs], for each input id, the input id of UNK of the same side.
+        unknown_of: int64 [inputs], for each input id, the input id of UNK on the same side, source or target.
     """
 
     examples = "n-grams"

@@ -87,7 +87,7 @@ def flushed_denormals() -> Iterator[None]:
 
 
 class GradientThreads:
-    """Gradient of a minibatch by several threads, each of which has a part of the examples and a gradient buffer.
+    """Computation of the gradient of a minibatch by threads; each has a part of the examples and a gradient buffer.
 
     An update consists of hundreds of small operations. Parallelism inside each operation synchronises the threads every
     time, which is slow if other processes use the same cores. Here, each thread computes independently, and they
@@ -114,12 +114,12 @@ class GradientThreads:
         self._pool = ThreadPoolExecutor(threads, "gradient", torch.set_num_threads, (1,)) if threads > 1 else None
 
     def run(self, gradient_of: Callable[..., Tensor], batch: tuple[Tensor, ...]) -> Tensor:
-        """Fill the gradient of ``flat`` with that of a minibatch; return the sums over the minibatch.
+        """Fill the gradient of ``flat`` from a minibatch; return the sums over the minibatch.
 
         Args:
             gradient_of: function that fills the gradient of a network from a part of the minibatch and returns the sums
                 over the part (``Training.loss_and_gradient``).
-            batch: the minibatch: tensors whose last dimension is that of the examples.
+            batch: tensors of the minibatch; the last dimension of each tensor is that of the examples.
         """
         if self._pool is None:
             return gradient_of(self.models[0], *batch)

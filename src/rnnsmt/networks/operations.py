@@ -97,8 +97,8 @@ def prepare(
         output_dir: output directory.
         source: tokenised source text, parallel to the target text, for rnn, nnjm and seq2seq.
         alignment: word alignment of source and target text in Pharaoh format (i-j), for nnjm.
-        vocab_size: size of both vocabularies, or sizes of the source and the target vocabulary. A size includes UNK and
-            a reserved id.
+        vocab_size: size of both vocabularies, or sizes of the source and the target vocabulary, including UNK and a
+            reserved id.
         source_vocabulary: vocabulary file of the source side instead of the most frequent words, for nnjm.
         target_vocabulary: vocabulary file of the target side instead of the most frequent words, for cslm and nnjm,
             such as vocab.target.txt of the directory for rnn.

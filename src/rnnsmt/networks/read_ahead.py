@@ -61,7 +61,7 @@ class ReadAhead(Generic[Examples]):
         return self._thread.submit(self._read, distinct).result(), places
 
     def _begin(self, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], Future[Examples]]:
-        """Begin to read examples, unless they are those of this window or the next one."""
+        """Begin to read examples, unless they are exactly the examples of the current window or of the next one."""
         index = np.sort(index)
         for known, read in ((self.index, self._window), self._next):
             if read is not None and np.array_equal(known, index):

@@ -109,7 +109,7 @@ class Examples(IdDirectory):
         return len(self.target.words)
 
     def inputs(self, places: NDArray[np.int64], order: int, window: int) -> NDArray[np.int64]:
-        """Return the inputs of the examples ``places`` [B], int64 [B, 2 window + order].
+        """Return the inputs of the examples at the positions ``places`` [B], int64 [B, 2 window + order].
 
         The columns are the 2 window + 1 source words around the affiliated word, from left to right, then the order - 1
         target words before the predicted word, the oldest first.
@@ -120,7 +120,7 @@ class Examples(IdDirectory):
         return np.concatenate([words.astype(np.int64) + len(self.target_vocabulary), self.history(places, order)], 1)
 
     def history(self, places: NDArray[np.int64], order: int) -> NDArray[np.int64]:
-        """Return the order - 1 target words before the examples ``places`` [B], int64 [B, order - 1], oldest first."""
+        """Return the order - 1 target words before the positions ``places`` [B], int64 [B, order - 1], oldest first."""
         return contexts_at(self.target.words, places, order - 1, self.target_vocabulary.eos)
 
 

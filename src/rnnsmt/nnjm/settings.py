@@ -27,7 +27,7 @@ class JointSizes(FeedForwardSizes):
             and the last id (``</s>``). The preceding target words have the same ids.
         source_vocabulary: number of source ids, including these three special ids.
         order: number of target words of an n-gram, including the predicted one.
-        window: number of source words on each side of the affiliated one.
+        window: number of source words on each side of the affiliated word.
         projection: dimension of the projection of an input.
         hidden_1, hidden_2: number of units of the hidden layers.
     """

@@ -273,7 +273,7 @@ def binarize(ini: MosesIni, directory: Path | None, output_dir: Path | None) -> 
         output_dir: directory of the binary forms; None: each is written to the directory of its text file.
 
     Returns:
-        The paths of the binary forms, that of the table first, and the table.
+        The paths of the binary forms, beginning with that of the table, and the table.
     """
     dictionary, reordering, _ = _table_features(ini)
     lms = [ini.located(feature, directory) for feature in some(ini, LANGUAGE_MODELS)]
@@ -315,8 +315,8 @@ def load_model(
     Args:
         ini: the ini; its weights are ignored.
         sentences: tokenised sentences; of text files, only phrases that occur in the sentences are kept. None: all.
-        model_dir: directory of files that are used instead of those named in the ini, such as tables filtered for a
-            text: files with the same base names, or their binary forms.
+        model_dir: directory of files that are used instead of files in the ini with the same base names, such as tables
+            filtered for a text, or the binary forms of these files.
         threads, device: for neural features, see ``rnnsmt.search.neural.NetworkOptions``.
 
     Raises:

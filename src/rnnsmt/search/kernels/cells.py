@@ -151,8 +151,8 @@ def _last_block(work, group, start, end):
     (Galley and Manning 2008).
 
     Returns:
-        (first source word of the block, last source word of the block, group whose last block is the next one on the
-        stack, or -1 if there is none).
+        (first source word of the last block, its last source word, the group whose last block is the next block on the
+        stack, or -1 if there is no next block).
     """
     if work.groups[group].block_end == _NONE:
         return start, end, np.int64(_NONE)

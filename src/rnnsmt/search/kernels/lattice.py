@@ -5,9 +5,9 @@ are the hypotheses and the goal. The arcs into a hypothesis are its own arc and 
 recombined into it. The *origin* of an arc is the node from which it comes. Every node has a heap of *candidates*; a
 candidate is an arc with a derivation of its origin.
 
-The next derivation of a node is its best candidate. It is then replaced by its successor: the same arc with the next
-derivation of the origin, which is extracted before. The first derivation of an origin, too, is extracted only when it
-is needed, because its score is known from the search.
+The next derivation of a node is its best candidate. This candidate is then replaced by its successor, the same arc with
+the next derivation of the origin, which is extracted first. The first derivation of an origin, too, is extracted only
+when it is needed, because its score is known from the search.
 
 ``duplicates.duplicate_key`` decides which derivations are omitted as duplicates. ``nbest.NBestExtractor`` limits the
 space of an extraction.
