@@ -1,4 +1,4 @@
-"""The continuous-space language model (CSLM), a feed-forward network over the preceding words."""
+"""The continuous-space language model (CSLM), a feed-forward network whose inputs are the preceding words."""
 
 from rnnsmt.cslm.settings import CslmSettings
 

@@ -1,7 +1,7 @@
 """The continuous-space language model of the paper: its model file, and its training on the n-grams of a text.
 
-Equations and content of the file are in ``rnnsmt.networks.feed_forward``, the rest of the training in
-``rnnsmt.networks.feed_forward_training``.
+``rnnsmt.networks.feed_forward`` defines the equations and the content of the file,
+``rnnsmt.networks.feed_forward_training`` the rest of the training.
 """
 
 import numpy as np
@@ -23,18 +23,18 @@ FORMAT = ModelFormat("rnnsmt-cslm-2", "a CSLM", "train it again with `networks t
 
 
 class CslmContent(FeedForwardContent):
-    """The metadata of a model file."""
+    """Metadata of a model file."""
 
     sizes: CslmSizes
 
 
 def load_model(path: StrPath, device: torch.device | str = "cpu") -> TrainedNetwork:
-    """Read a model onto a device."""
+    """Load a model on a device."""
     return feed_forward.load_model(path, FORMAT, CslmContent, device)
 
 
 def cslm_task(text: Text, settings: CslmSettings, seed: int, setup: DeviceSetup) -> FeedForwardTask:
-    """Split the n-grams of a text into training and held-out n-grams, and create the network."""
+    """Split the n-grams of a text into training and held-out n-grams, create the network, and return the task."""
 
     def rows(index: Index) -> NDArray[np.int64]:
         return np.concatenate([text.contexts(index, settings.order - 1), text.words[index][:, None]], 1)

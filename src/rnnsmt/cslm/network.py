@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class CslmNetwork(Network):
     """The continuous-space language model (Schwenk 2007), trained on text.
 
-    The perplexity of the validation n-grams is computed after every epoch. Training ends after ``epochs`` epochs, or
-    when the perplexity has not improved for ``patience`` epochs; the best parameters are saved.
+    The perplexity of the held-out n-grams is computed after every epoch. Training ends after ``epochs`` epochs, or when
+    the perplexity has not improved for ``patience`` epochs; the best parameters are saved.
     """
 
     data = ("text",)
@@ -29,20 +29,20 @@ class CslmNetwork(Network):
     version = 7
 
     def prepare(self, texts: TrainingTexts, output_dir: str) -> dict[str, object]:
-        """Write the words of a text as ids; words outside the vocabulary are one class, lines without words skipped."""
+        """Write a text as ids; words outside the vocabulary become UNK, and lines without words are skipped."""
         from rnnsmt.cslm.text import prepare_text
 
         return prepare_text(texts.target, texts.vocabulary(1), output_dir)
 
     def task(self, data: Sequence[Path], settings: CslmSettings, seed: int, setup: "DeviceSetup") -> "Task":
-        """Return the training on the n-grams of a text."""
+        """Return the training task, given the directory of a text."""
         from rnnsmt.cslm.model import cslm_task
         from rnnsmt.cslm.text import Text
 
         return cslm_task(Text.open(data[0]), settings, seed, setup)
 
     def list_scores(self, models: Sequence[str], unknown: str, device: str, threads: int) -> ListScores:
-        """Return the function that computes ln p of translations, including ``</s>``, by one network."""
+        """Return the function that computes ln p of translations, including ``</s>``, under a single network."""
         from rnnsmt.cslm.scorer import CslmScorer, sentence_scores
 
         if len(models) > 1:
@@ -53,7 +53,7 @@ class CslmNetwork(Network):
     def perplexity(
         self, model: StrPath, inputs: list[str], other: StrPath | None, device: str, threads: int
     ) -> "PerplexityReport":
-        """Compute the perplexity of the files of a text; ``other`` is an n-gram model."""
+        """Compute the perplexity of a text in one or several files; ``other`` is an n-gram model."""
         from rnnsmt.cslm.scorer import perplexity_report
 
         return perplexity_report(model, inputs, other, device, threads)

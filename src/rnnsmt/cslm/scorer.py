@@ -1,4 +1,4 @@
-"""The CSLM as scorer of n-grams, sentences and n-best lists, and the perplexity of a text under it and an n-gram LM."""
+"""Scores of n-grams and sentences under a CSLM, and the perplexity of a text under a CSLM and an n-gram LM."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -30,7 +30,7 @@ LINES = 2000
 
 
 class CslmScorer(NGramScorer):
-    """The probabilities of a CSLM; a context is the preceding words."""
+    """Scorer of n-grams with a CSLM; a context consists of the ``order`` - 1 preceding words."""
 
     def load(self, path: StrPath, device: torch.device) -> TrainedNetwork:
         """Read the model file."""

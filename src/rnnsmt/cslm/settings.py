@@ -1,19 +1,20 @@
 """Sizes of a CSLM, settings of its training, and three presets with their reasons; does not import torch.
 
-``paper``: sizes, initial weights, held-out part and stopping as in the paper. Optimizer, learning rate and minibatch
-size are not published: Adam at a constant rate, minibatches large enough for a GPU.
+``paper``: sizes, initial weights, fraction of held-out n-grams and early stopping as in the paper. Optimizer, learning
+rate and minibatch size are not published; the preset has Adam at a constant rate and minibatches large enough for a
+GPU.
 
 ``small``: a network for a CPU, where a softmax over all classes would take most of the time.
 
 * Softmax over 1,000 sampled classes and the words of the minibatch, and a smaller last layer.
 * Self-normalisation, so that the search does not require the sum over all classes either.
-* Initial weights by the number of inputs of a unit, and output biases equal to the log frequencies of the words, so
-  that the first updates do not only learn unigrams.
+* Initial weights from ranges that depend on the number of inputs of a unit, and output biases equal to the log
+  frequencies of the words: otherwise, the first updates learn little more than unigrams.
 * Dropout, since there are few training n-grams; learning rate decaying to 0 over ``epochs``.
 * Matrix products of rounded factors (``reduced``) if these are faster.
 
-``demo``: the same for the demo corpus, limited to about a minute of CPU time; less dropout is better there, and all
-of its 1,500 classes can be summed.
+``demo``: the same for the demo corpus, limited to about a minute of CPU time, with less dropout, which is better there,
+and with the softmax over all of its 1,500 classes.
 """
 
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ from rnnsmt.networks.settings import FeedForwardSettings, FeedForwardSizes, Orde
 
 @network_sizes
 class CslmSizes(FeedForwardSizes):
-    """Sizes of a CSLM.
+    """The sizes of a CSLM.
 
     Attributes:
         vocabulary: number of softmax classes, including id 0 (padding before the sentence, never predicted), id 1 (UNK)
@@ -47,7 +48,7 @@ class CslmSizes(FeedForwardSizes):
 
     @property
     def inputs(self) -> int:
-        """Return the number of ids of context words, which are those of the classes."""
+        """Return the number of ids of context words, which is the number of classes."""
         return self.vocabulary
 
     @property

@@ -1,6 +1,7 @@
-"""A text as ids on disk, a directory of ``rnnsmt.networks.data``, and its n-grams.
+"""Texts as word ids on disk, and the n-grams of a text.
 
-The JSON file is ``text.json``, the vocabulary ``vocab.txt``.
+The directory of a text has the format of ``rnnsmt.networks.data``. The JSON file is ``text.json``, the vocabulary
+``vocab.txt``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +22,7 @@ Ids = NDArray[np.int32]
 
 
 class Text(IdDirectory):
-    """Sentences of a text.
+    """Open directory of a text.
 
     Attributes:
         words: int32, the ids of all sentences, concatenated, each ending in ``</s>``.
@@ -47,7 +48,10 @@ class Text(IdDirectory):
 
 
 def prepare_text(paths: list[str], vocabulary: Vocabulary, output_dir: str) -> dict[str, object]:
-    """Write the directory of a text; return the statistics of the stage. Lines without words are counted, not kept."""
+    """Write the directory of a text; return the statistics of the stage.
+
+    Lines without words are skipped and counted.
+    """
     directory = Path(output_dir)
     empty = 0
     outside: set[bytes] = set()
@@ -73,7 +77,7 @@ Block = tuple[NDArray[np.int32], NDArray[np.int64], int]
 def _blocks(paths: list[str], vocabulary: Vocabulary, outside: set[bytes]) -> Iterator[Block]:
     """Yield blocks of the texts: ids with ``</s>``, lengths with ``</s>``, and the number of skipped empty lines.
 
-    outside: the words outside the vocabulary are added to it.
+    outside: set to which the words outside the vocabulary are added.
     """
     index = {word.encode(): i for word, i in vocabulary.index.items()}
     for path in paths:
@@ -108,7 +112,7 @@ def contexts_at(words: Ids, places: Index, context: int, end: int) -> NDArray[np
     before = places[:, None] + np.arange(-context, 0)
     contexts = words[np.maximum(before, 0)].astype(np.int64)
     contexts[before < 0] = end
-    # pad everything up to the last ``end`` before the position; accumulate from the newest word to the oldest
+    # pad all words up to the last ``end`` before the position; accumulate from the newest word to the oldest
     other = np.logical_or.accumulate(contexts[:, ::-1] == end, axis=1)[:, ::-1]
     contexts[other] = NULL
     return contexts

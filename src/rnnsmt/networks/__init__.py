@@ -1,4 +1,4 @@
-"""Networks: their kinds and training, and what all of them share: minibatches, gradients, softmax, model files."""
+"""Neural networks: the interface of a network, training, scoring, minibatches, gradients, softmax and model files."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ __all__ = ["perplexity", "prepare", "rescore", "train"]
 
 
 def __getattr__(name: str) -> object:
-    """Provide the operations; the packages of the networks, whose settings they show, import modules of this one."""
+    """Import an operation on first use: an import here would be circular, since the operations import the networks."""
     if name in __all__:
         return getattr(import_module("rnnsmt.networks.operations"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,8 +1,10 @@
-"""The random order of the training examples, and their minibatches.
+"""Minibatches of training examples in random order.
 
-The random order depends on the seed only, and is never in memory as a whole. ``ShuffledBatches`` are consecutive
-examples of it, ``SortedBatches`` consecutive examples sorted by length; ``WindowBatches`` are formed within windows of
-it.
+The random order depends only on the seed. Only a part of it is in memory at any time.
+
+* ``ShuffledBatches``: a minibatch consists of consecutive examples of the random order.
+* ``SortedBatches``: the examples of several consecutive minibatches are sorted by length and divided again.
+* ``WindowBatches``: base class; a subclass forms minibatches of the examples of a window of the random order.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +21,7 @@ Index = NDArray[np.int64]
 """Indices of examples: of phrase or sentence pairs, or of positions in a text."""
 
 WINDOW = 1 << 15
-"""Number of consecutive examples of the random order from which minibatches are formed at a time."""
+"""Number of examples in a window: consecutive examples of the random order that are in memory together."""
 
 
 def draw_held_out(n: int, number: int, seed: int) -> Index:
@@ -28,11 +30,11 @@ def draw_held_out(n: int, number: int, seed: int) -> Index:
 
 
 def permuted(positions: Index, n: int, key: list[int]) -> Index:
-    """Return the values of a pseudo-random permutation of 0 .. n-1, which ``key`` selects, at some positions.
+    """Return the values at the given positions of a pseudo-random permutation of 0 .. n-1 that ``key`` selects.
 
-    A Feistel cipher of four rounds permutes all numbers of an even number of bits, the smallest that holds n-1. A value
-    of n or more is encrypted again until it is below n ("cycle walking"), which leaves a permutation of 0 .. n-1.
-    Nothing of size n is computed or stored.
+    A Feistel cipher of four rounds permutes all b-bit numbers, where b is the smallest even number of bits in which n-1
+    can be written. A value of n or more is encrypted again until it is below n ("cycle walking"), which gives a
+    permutation of 0 .. n-1. No array of size n is required.
     """
     half = max((max(n - 1, 1).bit_length() + 1) // 2, 1)
     mask = np.uint64((1 << half) - 1)
@@ -67,9 +69,9 @@ def without(held_out: Index) -> Callable[[Index], Index]:
 
 
 class ShuffledBatches:
-    """An endless sequence of minibatches, as indices of examples: each once per epoch, in random order.
+    """Endless sequence of minibatches of examples in random order; each example occurs once per epoch.
 
-    The order is computed for about ``WINDOW`` examples (complete minibatches) at a time.
+    The random order is computed for a window of about ``WINDOW`` examples at a time, a whole number of minibatches.
     """
 
     def __init__(self, n: int, batch: int, seed: int, held_out: Index, examples: ReadAhead[Any] | None = None) -> None:
@@ -79,7 +81,7 @@ class ShuffledBatches:
             n: number of examples, for instance the n-grams of a text.
             batch: number of examples of a minibatch.
             held_out: indices of the held-out examples, ascending.
-            examples: holds the examples of the current window.
+            examples: reads the examples of the current window and, ahead of time, those of the next one.
         """
         self.n, self.batch, self.seed, self.examples = n - len(held_out), batch, seed, examples
         self._kept = without(held_out)
@@ -94,7 +96,7 @@ class ShuffledBatches:
         return -(-self.n // self.batch)
 
     def __next__(self) -> Index:
-        """Return the next minibatch, indices of examples; the last one of an epoch may be smaller."""
+        """Return the indices of the examples of the next minibatch; the last one of an epoch may be smaller."""
         first = self.position - self.position % self.window
         if first != self._first:
             self._order, self._first = self._window(self.epoch, first), first
@@ -112,7 +114,7 @@ class ShuffledBatches:
         return index
 
     def _window(self, epoch: int, first: int) -> Index:
-        """Return the examples of a window in random order, given its first position."""
+        """Return the indices, in random order, of the examples of the window that begins at the position ``first``."""
         positions = np.arange(first, min(first + self.window, self.n))
         return self._kept(permuted(positions, self.n, [self.seed, 2, epoch]))
 
@@ -126,14 +128,15 @@ class ShuffledBatches:
 
 
 SORTED_TOGETHER = 10
-"""Number of minibatches of ``SortedBatches`` that are sorted together, ``sort_k_batches`` of the paper's authors."""
+"""Number of minibatches of ``SortedBatches`` that are sorted together: ``sort_k_batches`` in the authors' code."""
 
 
 class SortedBatches:
-    """An endless sequence of minibatches, each example once per epoch, as in the code of the paper's authors.
+    """Endless sequence of minibatches of examples of similar length, as in the code of the paper's authors.
 
-    The examples of ``SORTED_TOGETHER`` minibatches are drawn in random order, sorted by length and divided into
-    minibatches, the shortest examples first. At the end of an epoch there may be fewer examples.
+    Each example occurs once per epoch. The examples of ``SORTED_TOGETHER`` minibatches are drawn in random order,
+    sorted by length and divided into minibatches, the shortest examples first. At the end of an epoch there may be
+    fewer examples.
     """
 
     def __init__(
@@ -150,7 +153,7 @@ class SortedBatches:
         Args:
             n, held_out, examples: as in ``ShuffledBatches``.
             batch: number of examples of a minibatch; the last one of an epoch may be smaller.
-            lengths: returns the lengths of examples, which are in the current window.
+            lengths: function that returns the lengths of examples of the current window.
         """
         self.batch, self.lengths = batch, lengths
         self._drawn = ShuffledBatches(n, SORTED_TOGETHER * batch, seed, held_out, examples)
@@ -158,7 +161,7 @@ class SortedBatches:
         self._ready: deque[Index] = deque()
 
     def __next__(self) -> Index:
-        """Return the next minibatch, indices of examples."""
+        """Return the indices of the examples of the next minibatch."""
         if not self._ready:
             self._begin, self.taken = self._drawn.state(), 0
             self._fill()
@@ -166,7 +169,7 @@ class SortedBatches:
         return self._ready.popleft()
 
     def _fill(self) -> None:
-        """Draw and sort the examples of the next minibatches; leave out the first ``taken`` minibatches."""
+        """Draw and sort the examples of the next minibatches; skip the first ``taken`` minibatches."""
         drawn = next(self._drawn)
         drawn = drawn[np.argsort(self.lengths(drawn), kind="stable")]
         begins = range(self.taken * self.batch, len(drawn), self.batch)
@@ -184,14 +187,15 @@ class SortedBatches:
 
 
 class WindowBatches(ABC):
-    """An endless sequence of minibatches that are formed from windows of ``WINDOW`` examples of the random order.
+    """Endless sequence of minibatches that are formed from one window of ``WINDOW`` examples at a time.
 
-    The minibatches of a window are shuffled. Subclasses form them, for instance of examples of equal lengths.
+    A subclass forms the minibatches of a window, for instance of examples of equal lengths. They are then shuffled.
 
     Attributes:
         size: number of examples of an epoch.
         windows: number of windows of an epoch.
-        epoch, window, taken: the position: numbers of epochs, of windows, and of minibatches of the current window.
+        epoch, window: indices of the current epoch and of the current window in it.
+        taken: number of minibatches of the current window that have been returned.
     """
 
     def __init__(self, size: int, seed: int) -> None:
@@ -203,13 +207,16 @@ class WindowBatches(ABC):
 
     @abstractmethod
     def form(self, order: Index) -> list[Index]:
-        """Form the minibatches of the current window, given the numbers of its examples in random order."""
+        """Form the minibatches of the current window.
+
+        order: the numbers of its examples, from 0 to ``size`` - 1, in random order.
+        """
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Index:
-        """Return the next minibatch, indices of examples."""
+        """Return the indices of the examples of the next minibatch."""
         if self._ready is None:
             self._fill()
         while not self._ready:
@@ -224,13 +231,16 @@ class WindowBatches(ABC):
         self.taken = 0
 
     def order(self, after: int = 0) -> Index:
-        """Return the numbers of the examples, in random order, of the window that is ``after`` this one."""
+        """Return the numbers of the examples of a window, from 0 to ``size`` - 1, in random order.
+
+        after: 0 for the current window, 1 for the next one, and so on.
+        """
         epoch, window = divmod(self.epoch * self.windows + self.window + after, self.windows)
         positions = np.arange(window * WINDOW, min((window + 1) * WINDOW, self.size))
         return permuted(positions, self.size, [self.seed, 2, epoch])
 
     def _fill(self) -> None:
-        """Form and shuffle the minibatches of the current window, except the first ``taken`` ones."""
+        """Form and shuffle the minibatches of the current window; skip the first ``taken`` minibatches."""
         ready = self.form(self.order())
         order = np.random.default_rng([self.seed, 3, self.epoch, self.window]).permutation(len(ready))
         self._ready = deque(ready[i] for i in order[self.taken :])

@@ -1,7 +1,8 @@
-"""Left-to-right beam search with a network, many sources at a time.
+"""Left-to-right beam search with a network, for many source sequences at a time.
 
-The search knows nothing of a network but what a ``BeamDecoder`` computes: the most probable next words of hypotheses.
-All open hypotheses of a search have the same number of words, so a step extends those of all sources together.
+The search uses a network only through the interface ``BeamDecoder``, which computes the most probable next words of
+hypotheses. All open (incomplete) hypotheses have the same number of words, so each step extends the hypotheses of all
+sources together.
 """
 
 from collections.abc import Sequence
@@ -12,21 +13,21 @@ from numpy.typing import NDArray
 
 
 class BeamHypothesis(NamedTuple):
-    """A target: the ids of its words without EOS, and log p(target | source) with EOS, not length-normalised."""
+    """Target sequence: word ids without EOS, and log p(target | source) including EOS, not length-normalised."""
 
     words: tuple[int, ...]
     score: float
 
 
 class Beams(NamedTuple):
-    """The open hypotheses of all sources, source by source, best first.
+    """The H open hypotheses of all sources after k words, sorted by source, then by descending score.
 
     Attributes:
-        sources: int64 [H], the source of each hypothesis, ascending.
-        words: int64 [H, k], its words.
-        scores: float64 [H], its log p so far.
-        parents: int64 [H], the row of the hypothesis without its last word among those of the previous step; before
-            the first word, the source.
+        sources: int64 [H], index of the source of each hypothesis.
+        words: int64 [H, k], word ids of each hypothesis.
+        scores: float64 [H], log p of each hypothesis so far.
+        parents: int64 [H], row in the ``Beams`` of the previous step of the hypothesis that the last word extends; if k
+            is 0, index of the source.
     """
 
     sources: NDArray[np.int64]
@@ -36,22 +37,24 @@ class Beams(NamedTuple):
 
 
 class BeamDecoder(Protocol):
-    """A network, or an ensemble, with its states for the open hypotheses of a search."""
+    """Network or ensemble that keeps its states after the words of the open hypotheses of one search."""
 
     eos: int
 
     def extend(
         self, beams: Beams, width: int, full: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Read the last word of every open hypothesis, and compute its most probable extensions.
+        """Read the last word of every open hypothesis, and compute its most probable next words.
 
         Args:
-            beams: the hypotheses, which replace those of the previous call.
-            width: number of extensions among which those are to be that the search can keep.
-            full: [H], the hypotheses of maximum length: EOS is their only extension.
+            beams: the open hypotheses; each of them extends a hypothesis of the previous call by one word.
+            width: number of most probable words to compute per hypothesis; the search keeps at most as many hypotheses
+                of a source.
+            full: bool [H], whether a hypothesis has the maximum length, so that EOS must be the next word.
 
         Returns:
-            ln p of the extensions and their words, both [H, n]; ln p is -inf if there are fewer.
+            ln p of the next words, float64 [H, n], and their ids, int64 [H, n]. If a hypothesis has fewer than n next
+            words, the others have ln p = -inf.
         """
 
 
@@ -64,12 +67,12 @@ def beam_search(
     found, since each further word can only lower log p.
 
     Args:
-        decoder: its states are those before the first word of every source.
-        limits: [sources], maximum number of words of a target.
+        decoder: the network, in the states before the first target word of every source.
+        limits: [sources], maximum number of target words for each source.
         beam: maximum number of open hypotheses of a source.
         ends_compete: True: EOS is an extension like any other; a hypothesis that ends keeps its place, so the beam of
             its source is smaller by one from then on (Sutskever et al. 2014, section 3.2). False: every open hypothesis
-            is also a target, and takes no place by that.
+            followed by EOS is a target, and targets take no place in the beam.
     """
     number = np.arange(len(limits))
     beams = Beams(number, np.zeros((len(limits), 0), np.int64), np.zeros(len(limits)), number)
@@ -100,8 +103,12 @@ def beam_search(
 def _best(totals: NDArray[np.float64], owners: NDArray[np.int64], room: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the indices of the best ``room[s]`` extensions of every source s, by source, then by descending total.
 
-    totals, owners: [extensions], the score of each, -inf if it does not exist, and its source, ascending. Of equal
-    totals, the first ones are chosen.
+    Among extensions with equal totals, the first ones are chosen.
+
+    Args:
+        totals: [extensions], score of each extension; -inf if there is no such extension.
+        owners: [extensions], source of each extension, ascending.
+        room: [sources], maximum number of extensions of each source.
     """
     order = np.lexsort((-totals, owners))
     place = np.arange(len(order)) - np.searchsorted(owners, owners)

@@ -1,17 +1,24 @@
 """The training data of networks: vocabularies, and directories of sequences of ids.
 
-Vocabulary files are shortlists of N + 1 lines; the 0-based line number is the id: ``<null>`` (id 0, "no word", never
-predicted), ``<unk>`` (id 1), the N - 2 most frequent words, ``</s>`` (the last id, N). The position defines the special
-entries, not the spelling: a word of the corpus that is spelt like one of them is an ordinary word.
+A vocabulary file (a shortlist of size N) has N + 1 lines. The 0-based line number is the id:
 
-The ``prepare`` commands write directories of ids, which the ``train`` commands read, with these files, where SIDE is
-``source.``, ``target.``, or empty for a text:
+* id 0: ``<null>`` ("no word", never predicted)
+* id 1: ``<unk>``
+* ids 2 to N - 1: the N - 2 most frequent words
+* id N: ``</s>``
+
+The special entries are recognised by position, not by spelling: a word of the corpus that is spelt like one of them is
+an ordinary word.
+
+`networks prepare` writes a directory of ids with these files, which `networks train` reads. SIDE is ``source.`` or
+``target.`` for a bitext, and empty for a text of one language:
 
 * ``SIDEwords.npy``: int32, the concatenated ids of all sequences, each ending in EOS.
 * ``SIDEoffsets.npy``: int64 [sequences + 1], the offset of the beginning of each sequence.
-* a JSON file: numbers, the fingerprint, and the SHA-256 of these entries; it is written last, so the directory of an
-  interrupted command has none.
-* the vocabularies, and further files of the package.
+* ``vocab.SIDEtxt``: the vocabulary.
+* a JSON file: the format, the SHA-256 of each vocabulary, statistics, and the fingerprint, which is the SHA-256 of
+  vocabularies and sequences. It is written last, so an interrupted command leaves a directory without it.
+* further files of some networks.
 
 The arrays are written in pieces and memory-mapped for reading.
 """
@@ -51,14 +58,14 @@ NULL, UNK = 0, 1
 FIRST, SECOND, LAST = "<null>", "<unk>", "</s>"
 
 SPECIAL = 3
-"""Number of ids that are not words: no word, UNK and EOS."""
+"""Number of ids that are not words: id 0 ("no word"), UNK and EOS."""
 
 _WORD = re.compile(r"[^ \t\n\v\f\r]+")
 """A word of a tokenised text, see ``split``."""
 
 
 def unfit_word(words: Iterable[str]) -> int | None:
-    """Return the index of the first word that is empty, contains white space or occurs again; None: there is none."""
+    """Return the index of the first word that is empty, contains white space or repeats a word; None if all are fit."""
     seen: set[str] = set()
     for index, word in enumerate(words):
         if word in seen or not _WORD.fullmatch(word):
@@ -94,7 +101,13 @@ class TextCounts(NamedTuple):
 
 
 def count_words(paths: list[str], what: str) -> TextCounts:
-    """Count the words of texts; ``what`` ends the message if there are none, for example ``on the source side``."""
+    """Count the words of texts.
+
+    what: end of the error message if there are no words, for example ``on the source side``.
+
+    Raises:
+        InputError: the texts have no words, or are not UTF-8.
+    """
     counts: Counter[bytes] = Counter()
     lines = 0
     for path in paths:
@@ -110,7 +123,7 @@ def count_words(paths: list[str], what: str) -> TextCounts:
 
 
 class Vocabulary:
-    """The words of one side; ``len`` is the number of softmax classes, including ids 0, UNK and EOS."""
+    """Vocabulary of one side, source or target; ``len`` is the number of ids, including id 0, UNK and EOS."""
 
     def __init__(self, words: Iterable[str]) -> None:
         """Build a vocabulary of distinct words; the first one gets id 2."""
@@ -158,7 +171,7 @@ class Vocabulary:
         write_lines(path, self.words)
 
     def ids(self, words: Iterable[str], eos: bool = False) -> NDArray[np.int32]:
-        """Return the ids of words, int32, UNK for unknown words; with EOS appended if ``eos``."""
+        """Return the ids of words, int32: UNK for words outside the vocabulary; if ``eos``, EOS is appended."""
         numbers = [self.index.get(word, UNK) for word in words]
         return np.array([*numbers, self.eos] if eos else numbers, np.int32)
 
@@ -172,7 +185,7 @@ class Vocabulary:
         return " ".join(words)
 
     def hash(self) -> str:
-        """Return the SHA-256 of the file's content, by which models and pairs identify their vocabulary."""
+        """Return the SHA-256 of the file's content, which identifies the vocabulary in model files and fingerprints."""
         return hashlib.sha256("".join(f"{word}\n" for word in self.words).encode()).hexdigest()
 
 
@@ -181,8 +194,8 @@ BLOCK = 1 << 22
 
 
 APART = 512
-"""Number of examples of mapped files that a thread reads before it unmaps the pages that all threads have read. The
-system may map 64 KB around every page: about 32 MB of every array at a time."""
+"""Number of examples that a thread reads from memory-mapped files before it unmaps the pages that all threads have
+read. The system may map 64 KB around every page, which is about 32 MB of each array for one thread."""
 
 READERS = 8
 """Number of threads that read examples, which mostly wait for the disk if the files are larger than the memory."""
@@ -191,12 +204,13 @@ READERS = 8
 def read_apart(
     read: Callable[[NDArray[np.int64]], Part], index: NDArray[np.int64], release: Callable[[], None]
 ) -> list[Part]:
-    """Read examples of mapped files in parts, so that few pages are mapped at any time; return the parts in order.
+    """Read examples of memory-mapped files, few at a time, so that few pages are mapped; return the parts in order.
 
     Args:
-        read: reads a part of ``index``; it is called in several threads, and at least once.
-        index: [K], the indices, ascending.
-        release: unmaps the pages that have been read.
+        read: function that reads the examples with the given indices, a part of ``index``. It is called from several
+            threads, and at least once, even if ``index`` is empty.
+        index: [K], indices of examples, ascending.
+        release: function that unmaps the pages that have been read.
     """
 
     def read_part(some: NDArray[np.int64]) -> Part:
@@ -228,7 +242,7 @@ class Sequences(NamedTuple):
         return self.offsets[index + 1] - self.offsets[index]
 
     def places(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the positions in ``words`` of all ids of the sequences ``index`` [K]."""
+        """Return the positions in ``words`` of the ids of the sequences ``index`` [K], one sequence after the other."""
         return concatenated_ranges(self.offsets[index], self.lengths(index))
 
     def joined(self, index: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -246,7 +260,7 @@ class Sequences(NamedTuple):
         return Sequences(np.concatenate([words for words, _ in parts]), np.concatenate([[0], np.cumsum(lengths)]))
 
     def agree(self, classes: int) -> bool:
-        """Return whether all ids are below ``classes``, and every sequence ends in EOS, the last id."""
+        """Return whether the offsets are valid, all ids are below ``classes``, and every sequence ends in EOS."""
         words, offsets = self.words, self.offsets
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(words):
             return False
@@ -265,19 +279,19 @@ class Sequences(NamedTuple):
         return True
 
     def release(self) -> None:
-        """Unmap the pages of memory-mapped arrays, e.g. in a pass over all sequences."""
+        """Unmap the pages of memory-mapped arrays that have been read, e.g. during a pass over all sequences."""
         release_pages(self.words.base)
         release_pages(self.offsets.base)
 
 
 class IdFormat(NamedTuple):
-    """A format of directories of ids.
+    """Format of a directory of ids.
 
     Attributes:
         json: name of the JSON file.
-        version: entry ``format`` of the JSON file.
-        sides: ``source`` and ``target``; one empty string for a text.
-        remedy: advice at the end of error messages.
+        version: value of the entry ``format`` in the JSON file.
+        sides: ``("source", "target")`` for a bitext, ``("",)`` for a text of one language.
+        remedy: what the user should do about an invalid directory; the last part of error messages.
     """
 
     json: str
@@ -288,13 +302,13 @@ class IdFormat(NamedTuple):
 
 @dataclass
 class IdDirectory:
-    """An open directory of ids; a subclass has the format ``kind``.
+    """Open directory of ids in the format ``kind``, which a subclass defines.
 
     Attributes:
         path: the directory.
         stats: content of the JSON file.
-        sides: the sequences of every side, memory-mapped.
-        vocabularies: the words of every side.
+        sides: the sequences of each side, memory-mapped.
+        vocabularies: the vocabulary of each side.
     """
 
     kind: ClassVar[IdFormat]
@@ -304,13 +318,16 @@ class IdDirectory:
     vocabularies: tuple[Vocabulary, ...]
 
     def __post_init__(self) -> None:
-        """Check the content and set further attributes, in subclasses."""
+        """Do nothing; a subclass may check the content and set further attributes."""
 
     @classmethod
     def open(cls, path: StrPath) -> Self:
-        """Map the arrays of a directory that ``prepare`` wrote, and read the vocabularies into memory.
+        """Map the arrays of a directory that `networks prepare` wrote, and read the vocabularies into memory.
 
-        All ids are read once, to check that they agree with the vocabularies.
+        All ids are read once, to check that they are below the size of the vocabulary.
+
+        Raises:
+            InputError: a file is missing, malformed or of another version, or the files do not agree.
         """
         path, kind = Path(path), cls.kind
         stats = read_json(path / kind.json)
@@ -337,7 +354,7 @@ class IdDirectory:
         return cls(path, stats, tuple(sides), tuple(vocabularies))
 
     def number(self, name: str) -> int:
-        """Return a number in the JSON file."""
+        """Return the entry ``name`` of the JSON file, which must be a non-negative integer."""
         value = self.stats.get(name)
         if type(value) is not int or not 0 <= value <= MAX_INT:
             raise InputError(f"{self.path / self.kind.json}: {name} must be a number; {self.kind.remedy}")
@@ -349,7 +366,7 @@ class IdDirectory:
 
     @property
     def arrays(self) -> list[NDArray[np.generic]]:
-        """Return all arrays."""
+        """Return all memory-mapped arrays."""
         return [array for side in self.sides for array in side]
 
     def release(self) -> None:
@@ -358,7 +375,7 @@ class IdDirectory:
             release_pages(array.base)
 
     def expect_random_access(self) -> None:
-        """Prepare for reading sequences in no order, see ``rnnsmt.base.arrays.expect_random_access``."""
+        """Prepare for reading sequences in random order, see ``rnnsmt.base.arrays.expect_random_access``."""
         for array in self.arrays:
             expect_random_access(array.base)
 
@@ -369,7 +386,7 @@ class IdDirectory:
 
 
 class PairDirectory(IdDirectory):
-    """An open directory of pairs of sequences."""
+    """Open directory of pairs of sequences."""
 
     def at(self, index: NDArray[np.int64]) -> Self:
         """Return the pairs ``index`` [K], 0-based, ascending, in memory."""
@@ -377,14 +394,17 @@ class PairDirectory(IdDirectory):
 
 
 class IdWriter:
-    """Writer of the arrays of a directory; all sides have the same number of sequences.
+    """Writer of the arrays of a directory of ids; all sides must get the same number of sequences.
 
     Attributes:
-        unknown: per side, the number of UNK so far.
+        unknown: number of occurrences of UNK written so far, for each side.
     """
 
     def __init__(self, words: list[GrowingArray], offsets: list[GrowingArray]) -> None:
-        """Begin without sequences; ``words`` and ``offsets`` are the files of every side."""
+        """Begin without sequences.
+
+        words, offsets: the files ``SIDEwords.npy`` and ``SIDEoffsets.npy`` of each side.
+        """
         self._words, self._offsets = words, offsets
         self.unknown = [0] * len(words)
         for array in offsets:
@@ -398,15 +418,15 @@ class IdWriter:
 
     @property
     def sequences(self) -> int:
-        """Return the number of sequences of a side."""
+        """Return the number of sequences written so far to a side."""
         return self._offsets[0].length - 1
 
     def ids(self, side: int) -> int:
-        """Return the number of ids of a side without EOS."""
+        """Return the number of ids written so far to a side, not counting EOS."""
         return self._words[side].length - self.sequences
 
     def fingerprint(self, hashes: Iterable[str]) -> str:
-        """Return the SHA-256 of all arrays and of the hashes of other files."""
+        """Return the SHA-256 of all arrays and of ``hashes``, the hashes of other files."""
         digest = hashlib.sha256()
         for array in (*self._words, *self._offsets):
             digest.update(array.digest.digest())
@@ -417,10 +437,10 @@ class IdWriter:
 
 @contextmanager
 def write_id_directory(path: Path, kind: IdFormat) -> Iterator[IdWriter]:
-    """Write the arrays of a directory; they are replaced at the end of the ``with`` block.
+    """Open the arrays of a directory of ids for writing; they replace existing ones at the end of the ``with`` block.
 
-    The JSON file, without which an interrupted directory is invalid, is removed first; ``finish_id_directory`` writes
-    it last.
+    The existing JSON file is removed before that, and ``finish_id_directory`` writes the new one last: a directory
+    without a JSON file is incomplete.
     """
     with ExitStack() as stack:
         words, offsets = (
@@ -442,8 +462,8 @@ def finish_id_directory(
     """Write the vocabularies and the JSON file of a directory after its arrays; return the statistics of the stage.
 
     Args:
-        figures: further entries of the JSON file, which come first.
-        hashes: SHA-256 of further files.
+        figures: further statistics, which come first.
+        hashes: SHA-256 of each further file, for the fingerprint.
     """
     stats, described = dict(figures), dict[str, object](format=kind.version)
     of_vocabularies = [vocabulary.hash() for vocabulary in vocabularies]
@@ -466,15 +486,15 @@ def _file_prefix(side: str) -> str:
 
 
 ClassCounts = NDArray[np.float64]
-"""[classes], see ``class_counts``."""
+"""Counts of the classes, float64 [classes], see ``class_counts``."""
 
 
 def class_counts(blocks: Iterable[NDArray[np.int32]], classes: int, held_out: NDArray[np.int32]) -> ClassCounts:
-    """Count how often every class is predicted in training, plus one, float64 [classes].
+    """Count how often each class is predicted in training, plus one; return float64 [classes].
 
     Args:
-        blocks: all ids, in blocks.
-        held_out: those of these ids that are not trained on.
+        blocks: all ids, in blocks, including the held-out ones.
+        held_out: the held-out ids, which are subtracted.
     """
     counts = 1 - np.bincount(held_out, minlength=classes)
     for ids in blocks:
@@ -490,6 +510,6 @@ def blocks_of(words: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
 
 
 def unigram_log_p(words: NDArray[np.integer], counts: ClassCounts) -> float:
-    """Compute the mean ln p of held-out words by a unigram model, the relative frequencies of the classes."""
+    """Compute the mean ln p of words under a unigram model with the relative frequencies of ``counts``."""
     logs = np.log(counts / counts.sum())
     return float(logs[words].sum() / max(len(words), 1))

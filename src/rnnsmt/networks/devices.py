@@ -14,11 +14,11 @@ from rnnsmt.base.progress import say
 
 @dataclass(frozen=True)
 class DeviceSetup:
-    """Device and precision."""
+    """Device, and precision of matrix products."""
 
     device: torch.device
     matmul_dtype: torch.dtype | None = None
-    """Type to which the caller must round the factors of matrix products; None: torch does all rounding."""
+    """Type to which the caller must round the factors of matrix products; None: the caller does not round them."""
 
     def describe(self) -> dict[str, str]:
         """Return the type of the device and the precision of the factors of matrix products."""
@@ -32,16 +32,20 @@ class DeviceSetup:
 
 
 def set_up_device(name: str, threads: int, precision: str = "float32") -> DeviceSetup:
-    """Choose the device and set threads and precision of this process.
+    """Choose the device, and set the number of torch threads and the precision of this process.
 
     A warning is logged if ``auto`` finds no GPU although there are signs of one.
 
     Args:
-        name: ``cpu``, ``cuda`` (the first visible GPU), or ``auto``: a GPU if there is one.
-        precision: ``float32``; ``reduced``: the factors of matrix products are rounded, to bfloat16 (8 significant
-            bits, relative error up to 0.4 %) on CPUs with bfloat16 instructions, to TF32 (11 bits, 0.05 %) on GPUs,
-            with sums in float32; ``bfloat16``: to bfloat16 on any device, even where that is slow. The caller rounds
-            factors to bfloat16, see ``DeviceSetup.matmul_dtype``.
+        name: ``cpu``, ``cuda`` (the first visible GPU), or ``auto``: a GPU if there is one, otherwise the CPU.
+        precision: rounding of the factors of matrix products; sums are in float32. ``float32``: not rounded.
+            ``reduced``: rounded to bfloat16 (8 significant bits, relative error up to 0.4 %) on CPUs with bfloat16
+            instructions, and to TF32 (11 bits, 0.05 %) on GPUs. ``bfloat16``: rounded to bfloat16 on any device, even
+            where that is slow. Torch rounds to TF32; the caller must round to bfloat16, see
+            ``DeviceSetup.matmul_dtype``.
+
+    Raises:
+        InputError: ``cuda`` was requested, but torch finds no GPU.
     """
     torch.set_num_threads(threads)
     has_cuda = torch.cuda.is_available()
@@ -68,7 +72,7 @@ RESERVED = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "CUDA_VISIBLE_DEVICES")
 
 
 def _sign_of_a_gpu() -> str:
-    """Return a sign that this process should have a GPU: a reservation or the driver's file; empty if there is none."""
+    """Return a reason to expect a GPU: a reserved GPU or the driver's device file; an empty string if there is none."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):  # hidden on purpose
         return ""
     for variable in RESERVED:
@@ -92,7 +96,7 @@ def full_precision() -> Iterator[None]:
 
 
 def _allow_tf32(allowed: bool) -> None:
-    """Allow or forbid TF32 in matrix products and in the LSTM of cuDNN, which by default uses it."""
+    """Allow or forbid TF32 in matrix products and in the LSTM of cuDNN, where torch allows it by default."""
     torch.set_float32_matmul_precision("high" if allowed else "highest")
     torch.backends.cudnn.allow_tf32 = allowed
 

@@ -1,7 +1,8 @@
-"""The random draws of a minibatch in training: masks of dropout, and a sample of the classes of the softmax.
+"""Random draws for a minibatch in training: dropout masks, and a sample of the softmax classes.
 
-On a CPU they depend on the seed and the sequence numbers of the examples, not on the number of threads. On a GPU one
-generator draws for the whole minibatch, so its draws differ from those of a CPU.
+On a CPU, the dropout masks depend on the seed and on the sequence numbers of the examples, not on the number of
+threads; each thread samples the classes for its part of the minibatch. On a GPU, one generator draws for the whole
+minibatch, so the draws differ from those on a CPU.
 """
 
 import hashlib
@@ -14,20 +15,26 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 DROPOUT_ROWS = 32
-"""Number of examples per random generator on a CPU; the parts of a minibatch for threads begin at multiples of it."""
+"""Number of examples per random generator on a CPU. If threads share a minibatch, their parts begin at multiples of
+this number."""
 
 
 def seed_of(seed: int, example: int) -> int:
-    """Return the seed of the random numbers that begin with this example of the training run with seed ``seed``."""
+    """Return the seed of a generator for consecutive examples of a training run.
+
+    Args:
+        seed: seed of the training run.
+        example: sequence number of the first example.
+    """
     return (seed * 1_000_003 + example) % (1 << 63)
 
 
 class ClassSample(NamedTuple):
-    """Classes of the softmax of a minibatch.
+    """Sample of the softmax classes for a minibatch with P words to predict.
 
     Attributes:
-        classes: [C], ascending.
-        places: [P], the index in ``classes`` of each word of the minibatch.
+        classes: [C], ids of the classes in the sample, ascending.
+        places: [P], the index in ``classes`` of each word to predict.
         log_pi: [C], ln of the probability that a class is in the sample; ``NEVER`` for a class with a weight of 0.
     """
 
@@ -37,16 +44,16 @@ class ClassSample(NamedTuple):
 
 
 NEVER = 1e4
-"""Value of ``log_pi`` with which a class has a weight of 0; finite, because the difference of infinities is NaN."""
+"""Value of ``log_pi`` that gives a class the weight 0; finite, because the difference of infinities is NaN."""
 
 
 class ClassSampler:
     """Sampler of the classes for the softmax of a minibatch (Bengio and Senecal 2008; Jean et al. 2015).
 
     The sample consists of the words of the minibatch and of ``number`` draws with replacement, with probabilities
-    proportional to frequency^0.75. If pi is the probability that a class is in the sample, its exponential gets the
-    weight 1 / pi, except in the rows in which it is the word to predict, since it is always in their sample. The
-    estimate of Z is then unbiased.
+    proportional to frequency^0.75. In the estimate of Z, the exponential of a class has the weight 1 / pi, where pi is
+    the probability that the class is in the sample. In a row that predicts the class, the weight is 1, because the
+    sample always contains the word to predict. The estimate of Z is unbiased.
     """
 
     def __init__(self, counts: NDArray[np.number], number: int, seed: int) -> None:
@@ -64,9 +71,12 @@ class ClassSampler:
         self._log_absent = torch.stack([torch.log1p(-frequencies), number * torch.log1p(-drawn)])
 
     def draw(self, words: Tensor, first: int, counted: Tensor | None = None) -> ClassSample:
-        """Draw the classes for the words to predict [P] on a CPU, given the number of the first example.
+        """Draw the classes for the words to predict, on a CPU.
 
-        counted: as in ``Draws.classes``.
+        Args:
+            words: [P], the words to predict.
+            first: sequence number of the first example, which seeds the draws.
+            counted: as in ``Draws.classes``.
         """
         # hashed, so the stream differs from that of dropout, whose seeds are derived from the same numbers
         digest = hashlib.blake2b(f"classes {self.seed} {first}".encode(), digest_size=8).digest()
@@ -82,10 +92,11 @@ class ClassSampler:
         return torch.log(-torch.expm1(words * batch + draws)).float()
 
     def draw_on_device(self, words: Tensor, generator: torch.Generator, counted: Tensor | None = None) -> ClassSample:
-        """Draw the classes by kernels that do not depend on the values, so that a CUDA graph can record them.
+        """Draw the classes on a GPU; the kernel launches do not depend on the values, so a CUDA graph can record them.
 
-        The number of classes is always that of words and draws: a repeated class stays, with a weight of 0. If that
-        number is not below the number of all classes, these are returned, with a weight of 0 if they were not drawn.
+        The sample has one entry for each word and each draw; repeated entries of a class have the weight 0. If that is
+        at least the number of all classes, the sample contains all classes instead, with the weight 0 for those that
+        are neither words nor draws.
         """
         if self._cumulative.device != words.device:
             self._cumulative, self._log_absent = self._cumulative.to(words.device), self._log_absent.to(words.device)
@@ -112,10 +123,10 @@ def _number(words: Tensor, counted: Tensor | None) -> int | Tensor:
 
 
 class Draws:
-    """The random draws for a minibatch or a part of it.
+    """Random draws for a minibatch or for a part of it.
 
-    The rate of dropout is rounded to 256ths (at least 1/256 if not 0); the remaining units are scaled up (Srivastava et
-    al. 2014).
+    The dropout rate is rounded to a multiple of 1/256, at least 1/256 if it is not 0. Units that are not dropped are
+    scaled up (Srivastava et al. 2014).
     """
 
     def __init__(
@@ -124,11 +135,11 @@ class Draws:
         """Prepare the draws.
 
         Args:
-            source: on a CPU, the sequence numbers of the examples [B], from which generators are seeded: for dropout
-                one for every ``DROPOUT_ROWS`` examples, for the classes by the first number. On a GPU, a generator that
+            source: on a CPU, the sequence numbers of the examples [B]: every ``DROPOUT_ROWS``-th of them seeds a
+                generator of dropout masks, the first one also the generator of the classes. On a GPU, a generator that
                 was seeded for the minibatch.
             seed: seed of the training run.
-            dropout: the rate.
+            dropout: the dropout rate.
             sampler: sampler of the classes of the softmax; None: the sum is over all classes.
         """
         self.source, self.seed, self.sampler = source, seed, sampler
@@ -147,7 +158,7 @@ class Draws:
         return x if factors is None else x * factors
 
     def factors(self, x: Tensor) -> Tensor | None:
-        """Draw the factors of units x: 0 for dropped units, else 1 / (1 - rate); None: no dropout."""
+        """Draw the factors of units x: 0 for dropped units, else 1 / (1 - rate); return None without dropout."""
         if not self.limit:
             return None
         (rows, width), steps = x.shape[-2:], x.shape[:-2].numel()
@@ -162,9 +173,10 @@ class Draws:
         return factors.view(rows, steps, width).transpose(0, 1).view(x.shape)
 
     def classes(self, words: Tensor, counted: Tensor | None = None) -> ClassSample | None:
-        """Sample the classes of the softmax for the words to predict [P]; None: all classes are summed.
+        """Sample the softmax classes for the words to predict [P]; return None if the sum is over all classes.
 
-        counted: bool [P], False for padding, which must be a class that is one of the words anyway; None: no padding.
+        counted: bool [P], False for padding; the id of the padding must also occur among the other words. None: there
+            is no padding.
         """
         if self.sampler is None:
             return None

@@ -1,8 +1,9 @@
 """Exact probabilities of the softmax in scoring and search.
 
-Few probabilities of a row are requested. All output units are computed, a block of classes at a time, by compiled
-kernels, but none is kept. Each row is computed separately, and the order of its sums depends only on its length: a
-score is bit-identical regardless of the other rows that are computed in the same call.
+Only a few probabilities of each row are requested. The output units are computed for one block of classes at a time.
+Compiled kernels add the exponentials of these units to the sums and copy the requested units, then the block is
+discarded. The kernels compute each row separately, in an order of summation that depends only on the length of the row,
+so their results are bit-identical regardless of the other rows in the same call.
 """
 
 import threading
@@ -17,18 +18,18 @@ from rnnsmt.base.kernels.decorator import kernel
 from rnnsmt.networks.vectors import exp_sum, largest
 
 COLUMNS = 512
-"""Number of classes whose output units are computed together on a CPU: few enough for its cache."""
+"""Number of classes whose output units are computed together on a CPU: few enough for the CPU cache."""
 
 
 KEPT_ROWS = 1024
-"""Number of rows of the buffer for output units that a thread keeps, which has 2 MB."""
+"""Number of rows of the buffer for output units that each thread keeps (2 MB)."""
 
 
 class ExactSoftmax:
     """Softmax(weights g + biases) in float32, for rows g of the last hidden layer."""
 
     def __init__(self, weights: Tensor, biases: Tensor) -> None:
-        """Split the output layer, weights [classes, E] and biases [classes], into blocks of classes on a CPU."""
+        """Prepare an output layer, weights [classes, E] and biases [classes]; on a CPU, split it into blocks."""
         self.classes = len(biases)
         columns = len(biases) if biases.is_cuda else COLUMNS
         parts = zip(weights.split(columns), biases.split(columns), strict=True)
@@ -37,7 +38,7 @@ class ExactSoftmax:
 
     @torch.inference_mode()
     def log_p(self, g: Tensor, rows: Tensor, words: Tensor) -> Tensor:
-        """Compute ln p of words [R], each given row ``rows[r]`` of g [B, E]; return float64 [R]."""
+        """Compute ln p of words [R], of word r from row ``rows[r]`` of g [B, E]; return float64 [R]."""
         if g.is_cuda:
             ((weights, biases),) = self._parts
             units = torch.addmm(biases, g, weights)
@@ -54,7 +55,7 @@ class ExactSoftmax:
     def best(self, g: Tensor, width: int, least_class: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Find the ``width`` most probable classes of each row of g [B, E], on a CPU.
 
-        Classes below ``least_class`` are not returned, but are part of the sum of the softmax.
+        Classes below ``least_class`` are not returned, but are included in the sum of the softmax.
 
         Returns:
             ln p, descending, and the classes, both [B, width]; ln p is -inf where there are fewer classes.
@@ -82,7 +83,7 @@ class ExactSoftmax:
         first = 0
         for weights, biases in self._parts:
             units = space[: len(g) * len(biases)].view(len(g), len(biases))
-            # not addmm, which first copies the biases to every row, in 25 % of the time of the product
+            # not addmm: it first copies the biases to every row, which takes 25 % of the time of the product
             torch.mm(g, weights, out=units)
             yield first, units.numpy(), biases.numpy()
             first += len(biases)
@@ -138,13 +139,13 @@ def take_units(
 def keep_largest(
     units: NDArray[np.float32], first: int, least_class: int, best: NDArray[np.float32], classes: NDArray[np.int64]
 ) -> None:
-    """Update the ``width`` largest units of each row with those of a block of classes.
+    """Update the ``width`` largest units of each row with the units of a block of classes.
 
     Args:
         units: [B, classes], the output units of the classes from ``first`` on.
         least_class: lower classes are ignored.
         best: [B, width], the largest units so far, descending; -inf before the first block.
-        classes: [B, width], their classes; of equal units the lower class comes first; 0 before the first block.
+        classes: [B, width], their classes; among equal units, the lower class comes first; 0 before the first block.
     """
     width = best.shape[1]
     for row in range(len(units)):

@@ -9,11 +9,11 @@ The words before the predicted one are projected by the same matrix R and concat
 
 Positions before the beginning of the sentence have id 0. B: n-grams of a batch, C: context words.
 
-The CSLM of the paper (section 4.1.2) has the rectifier as f. ``rnnsmt.nnjm`` has the same network with more inputs,
-source words in addition to the preceding target words, and f may be tanh.
+In the CSLM of the paper (section 4.1.2), f is the rectifier. The joint model (``rnnsmt.nnjm``) is the same network with
+source words as additional inputs, and f may also be tanh.
 
-``loss_and_gradient`` computes the gradient by hand from the same layers as scoring; on a CPU, the nodes of autograd
-take up to a tenth of the time of a small network. Training is in ``rnnsmt.networks.feed_forward_training``.
+``loss_and_gradient`` has a hand-written gradient of the layers that scoring also uses: on a CPU, autograd would take up
+to a tenth of the time of a small network. Training is in ``rnnsmt.networks.feed_forward_training``.
 """
 
 from collections.abc import Callable
@@ -37,13 +37,13 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "tanh
 
 
 class HiddenLayer(NamedTuple):
-    """The values of a hidden layer that its gradient needs.
+    """Values of a hidden layer that the computation of its gradient requires.
 
     Attributes:
-        x: [B, inputs], rounded.
-        W: [units, inputs], rounded.
+        x: [B, inputs], the inputs, rounded for the matrix product.
+        W: [units, inputs], the weights, rounded for the matrix product.
         units: [B, units], f(W x + b) after dropout.
-        factors: [B, units], of dropout, or None.
+        factors: [B, units], the dropout factors; None without dropout.
     """
 
     x: Tensor
@@ -52,7 +52,7 @@ class HiddenLayer(NamedTuple):
     factors: Tensor | None
 
     def backpropagate(self, d: Tensor, activation: str) -> None:
-        """Turn the gradient of the units d [B, units] into that of W x + b, in place.
+        """Convert the gradient of the units, d [B, units], to the gradient of W x + b, in place.
 
         A dropped unit is 0 like an inactive rectifier, and its gradient is also 0.
         """
@@ -75,7 +75,8 @@ class FeedForwardLM(nn.Module):
 
         Args:
             seed: seed of the initial parameters; None: they are not initialised.
-            spread: weights are drawn from U(-spread, spread); 0: from ranges by number of inputs (He et al. 2015).
+            spread: weights are drawn from U(-spread, spread); 0: from a range that depends on the number of inputs of a
+                unit (He et al. 2015).
         """
         super().__init__()
         self.sizes = sizes
@@ -111,7 +112,7 @@ class FeedForwardLM(nn.Module):
 
         Args:
             dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
-            draws: the masks of dropout, of both layers.
+            draws: the dropout masks of both layers.
         """
         layers = []
         for weights, b in ((self.W_1, self.b_1), (self.W_2, self.b_2)):
@@ -155,10 +156,10 @@ def loss_and_gradient(
         words: [B], the words to predict.
         dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
         alpha: weight of the self-normalisation penalty.
-        draws: the masks of dropout, and the classes from which Z is estimated.
+        draws: the dropout masks, and the classes from which Z is estimated.
 
     Returns:
-        float64 [2]: the sum of -ln p, and that of (ln Z)^2, which is 0 if alpha is 0.
+        float64 [2]: the sum of -ln p and the sum of (ln Z)^2; the latter is 0 if alpha is 0.
     """
     x = model.R.index_select(0, contexts.flatten()).view(len(contexts), -1)
     factors = draws.factors(x)
@@ -182,10 +183,10 @@ def loss_and_gradient(
 
 
 class FeedForwardContent(ModelContent):
-    """The metadata of a model file; subclasses have ``sizes`` and ``format`` of their kind.
+    """Metadata of the model file of a feed-forward network; a subclass defines the type of ``sizes``.
 
     Attributes:
-        words: the words of the classes.
+        words: the words of the classes, without the special ids.
         self_normalised, unknown_words: as in ``TrainedNetwork``.
     """
 
@@ -200,14 +201,14 @@ class FeedForwardContent(ModelContent):
 
 
 class TrainedNetwork(NamedTuple):
-    """The content of a model file.
+    """Content of the model file of a feed-forward network.
 
     Attributes:
-        vocabulary: the words of the classes.
+        vocabulary: the vocabulary of the classes.
         self_normalised: whether the network was trained so that an output unit approximates the log probability.
-        unknown_words: number of distinct words of the training text outside the vocabulary, i.e. in the class UNK.
+        unknown_words: number of distinct words of the training text that are outside the vocabulary, i.e. are UNK.
         meta: settings, seed and results of the training run, values of built-in types.
-        source_vocabulary: the source words, if the network reads the source.
+        source_vocabulary: the source vocabulary, if the network reads source words.
     """
 
     model: FeedForwardLM
@@ -234,7 +235,7 @@ def save_model(path: StrPath, kind: ModelFormat, trained: TrainedNetwork) -> Non
 def load_model(
     path: StrPath, kind: ModelFormat, content_type: type[FeedForwardContent], device: torch.device | str = "cpu"
 ) -> TrainedNetwork:
-    """Read a model, whose metadata are of ``content_type``, onto a device."""
+    """Read a model file with metadata of the type ``content_type``, and load the network on a device."""
     model, content = read_model(path, kind, content_type, lambda sizes: FeedForwardLM(sizes, seed=None), device)
     vocabulary, *source = (Vocabulary(words) for _, words, _ in content.shortlists())
     return TrainedNetwork(model, vocabulary, content.self_normalised, content.unknown_words, content.meta, *source)

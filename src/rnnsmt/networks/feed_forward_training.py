@@ -1,7 +1,8 @@
 """Training of a feed-forward network on n-grams: data, held-out n-grams, minibatches, early stopping, centring.
 
-Network and gradient are in ``rnnsmt.networks.feed_forward``, the loop is in ``rnnsmt.networks.training``. A network
-that was trained with self-normalisation is centred at the end, which moves its ln Z closer to 0.
+The network and its gradient are in ``rnnsmt.networks.feed_forward``, the training loop is in
+``rnnsmt.networks.training``. At the end, a network that was trained with self-normalisation is centred, which moves ln
+Z closer to 0.
 
 B: n-grams of a batch, C: context words.
 """
@@ -39,21 +40,22 @@ class NGramLikelihood(NamedTuple):
 
 
 class HeldOutNGrams:
-    """Held-out n-grams.
+    """Held-out n-grams on the device.
 
     Attributes:
-        contexts, words: their ids, ``ROWS`` at a time.
+        contexts: ids of the contexts, in chunks [ROWS, C].
+        words: ids of the words to predict, in chunks [ROWS].
     """
 
     def __init__(self, ngrams: NDArray[np.int64], setup: DeviceSetup) -> None:
-        """Load the n-grams [N, C + 1], whose last ids are predicted from the others, onto the device."""
+        """Copy n-grams [N, C + 1] to the device; the last id of each is the word to predict."""
         self.setup, self.number = setup, len(ngrams)
         ids = torch.from_numpy(ngrams).to(setup.device)
         self.contexts, self.words = ids[:, :-1].split(ROWS), ids[:, -1].split(ROWS)
 
     @torch.no_grad()
     def measure(self, model: FeedForwardLM) -> NGramLikelihood:
-        """Compute the likelihood by the network, in float32 regardless of the precision of training."""
+        """Compute the likelihood under a network, in float32 regardless of the precision of training."""
         totals = torch.zeros(2, dtype=torch.float64, device=self.setup.device)
         with full_precision():
             for contexts, words in zip(self.contexts, self.words, strict=True):
@@ -70,15 +72,15 @@ class NGrams:
     """The n-grams of a text for training: rows of ids, the last of which is predicted from the others.
 
     Attributes:
-        number: number of n-grams, including those held out.
+        number: number of n-grams, including the held-out ones.
         held_out: indices of the held-out n-grams, ascending.
-        rows: function that returns the n-grams of some indices [B], [B, C + 1].
+        rows: function that takes indices of n-grams [B] and returns the n-grams [B, C + 1].
         release: function that unmaps the pages of the files that ``rows`` has read.
-        vocabularies: the words of the classes, and of the source if the network reads it; in a row, the ids of the
-            source follow those of the classes.
-        counts: ``class_counts`` of every vocabulary.
+        vocabularies: the vocabulary of the classes, then the source vocabulary if the network reads source words. The
+            input id of a source word is its id plus the number of classes.
+        counts: ``class_counts`` of each vocabulary.
         unknown_words: number of distinct words of the text outside the vocabulary of the classes.
-        inputs: fingerprint of the text, by the name of the text.
+        inputs: fingerprint of the data, by name.
     """
 
     number: int
@@ -91,11 +93,11 @@ class NGrams:
     inputs: dict[str, str]
 
     def at(self, index: Index) -> NDArray[np.int32]:
-        """Return the n-grams ``index`` [K], ascending, [K, C + 1]; at any time, few pages of the files are mapped."""
+        """Return the n-grams [K, C + 1] with the ascending indices ``index`` [K]; few pages of the files are mapped."""
         return np.concatenate(read_apart(lambda some: self.rows(some).astype(np.int32), index, self.release))
 
     def words_counted(self, times: int) -> NDArray[np.bool_]:
-        """Return, for every id, whether it is that of a word that occurs ``times`` times in training."""
+        """Return, for each input id, whether it is a word that occurs exactly ``times`` times in training."""
         found = []
         for counts in self.counts:
             found.append(counts == times + 1)  # ``class_counts`` adds one
@@ -103,7 +105,7 @@ class NGrams:
         return np.concatenate(found)
 
     def unknown_of(self) -> NDArray[np.int64]:
-        """Return, for every id, UNK of its vocabulary."""
+        """Return, for each input id, the input id of UNK on the same side, source or target."""
         first = np.cumsum([0, *map(len, self.counts[:-1])])
         return np.repeat(first + UNK, [len(counts) for counts in self.counts])
 
@@ -116,8 +118,8 @@ class FeedForwardTask(Task):
         loaded: the n-grams of the current window of ``batches``.
         validation: the held-out n-grams, in which words that do not occur in training are replaced by UNK.
         unigram: mean ln p of the held-out n-grams by a unigram model.
-        rare: bool [inputs], whether an id is that of a word that occurs once.
-        unknown_of: int64 [inputs], UNK of the side of an id.
+        rare: bool [inputs], whether the word of an input id occurs once in training.
+        unknown_of: int64 [inputs], for each input id, the input id of UNK on the same side, source or target.
     """
 
     examples = "n-grams"
@@ -165,7 +167,7 @@ class FeedForwardTask(Task):
         self.evaluations = range(of_epoch, self.total + 1, of_epoch)
 
     def tensors(self, index: Index, update: int) -> tuple[Tensor, Tensor]:
-        """Return contexts [C, B] and words [B]; words that occur once in the text are replaced by UNK at random."""
+        """Return contexts [C, B] and words [B]; words that occur once in training are replaced by UNK at random."""
         ngrams, places = self.loaded.of(index)
         ids = ngrams[places].astype(np.int64)
         if self.settings.singletons:
@@ -220,7 +222,7 @@ class FeedForwardTask(Task):
         return stats, {"validation ngrams": self.validation.number, "computed on": self.setup.describe(), **stats}
 
     def centring_contexts(self) -> Tensor:
-        """Return the contexts [N, C] of training n-grams that are drawn with the random seed."""
+        """Draw training n-grams with the random seed, and return the contexts [N, C] of the distinct ones."""
         drawn = np.unique(np.random.default_rng([self.seed, 5]).integers(0, self.ngrams.number, CENTRING_NGRAMS))
         places = np.setdiff1d(drawn, self.ngrams.held_out, assume_unique=True)
         return torch.from_numpy(self.ngrams.at(places).astype(np.int64)[:, :-1])
@@ -236,13 +238,13 @@ class FeedForwardTask(Task):
 def class_sampler(
     counts: ClassCounts, rare: NDArray[np.bool_], settings: FeedForwardSettings, seed: int
 ) -> ClassSampler | None:
-    """Return a sampler of the softmax classes by how often each is predicted; None: the sum is over all classes.
+    """Return a sampler of the softmax classes by expected frequency; return None if the sum is over all classes.
 
-    ``rare`` [classes] marks words that occur once, which become UNK with the probability ``singletons``.
+    rare: bool [classes], words that occur once, which are replaced by UNK with the probability ``singletons``.
     """
     if not settings.sampled_classes:
         return None
-    predicted = np.where(rare, counts - settings.singletons, counts)  # expected value; the others become UNK
+    predicted = np.where(rare, counts - settings.singletons, counts)  # expected frequencies; the rest becomes UNK
     predicted[UNK] += settings.singletons * np.count_nonzero(rare)
     return ClassSampler(predicted, settings.sampled_classes, seed)
 
@@ -256,24 +258,25 @@ def set_output_bias(model: FeedForwardLM, kind: str, counts: ClassCounts) -> Non
 
 
 CENTRING_NGRAMS = 20_000
-"""Number of n-grams that ``centre`` draws."""
+"""Number of draws of training n-grams for ``centre``."""
 
 CENTRING_ROWS = 256
 """Number of n-grams whose ln Z are computed at a time."""
 
 RIDGE = 1e-3
-"""Ridge parameter of ``centre``, relative to the mean square of a hidden unit; units that are always 0 get weight 0."""
+"""Ridge parameter of ``centre``, relative to the mean square of a hidden unit. It gives units that are always 0 the
+weight 0."""
 
 
 @torch.no_grad()
 def centre(model: FeedForwardLM, contexts: Tensor) -> None:
     """Move ln Z closer to 0 without changing any probability, by changing W_o and b_o in place.
 
-    The softmax is invariant to adding the same number to all output units, also a linear function a . g + c of the last
-    hidden layer: subtracting a from every row of W_o and c from every element of b_o changes ln Z and nothing else.
-    Here a and c are the least-squares fit of ln Z, with a small ridge, over ``contexts`` [N, C] of training n-grams.
-    This is necessary after self-normalised training with dropout: the penalty was applied to networks with dropped
-    units, whose sums differ from those of the full network.
+    The softmax does not change if the same number is added to all output units. This number may be a linear function
+    a . g + c of the last hidden layer: subtracting a from every row of W_o and c from every element of b_o changes only
+    ln Z. Here a and c are the least-squares fit of ln Z, with a small ridge, over ``contexts`` [N, C] of training
+    n-grams. This is necessary after self-normalised training with dropout: the penalty was applied to networks with
+    dropped units, in which ln Z differs from that of the full network.
     """
     hidden, log_sums = [], []
     for batch in contexts.to(model.R.device).split(CENTRING_ROWS):

@@ -1,10 +1,10 @@
-"""Gradients: operations shared by the networks, and the gradient of a minibatch from all its parts.
+"""Gradients: operations that several networks use, and the gradient of a minibatch by threads or by a CUDA graph.
 
-The gradient of a network is computed by autograd, except where one written by hand is faster: the softmax
-(``softmax_gradient``), gated units and readout of the RNN (``rnn.steps``), feed-forward networks (``feed_forward``).
+Gradients are computed by autograd, except where a hand-written gradient is faster: the softmax (``softmax_gradient``),
+the gated units and the readout of the RNN (``rnn.steps``), and feed-forward networks (``feed_forward``).
 
-For the gradient of a minibatch, the parameters are in one flat tensor. On a CPU, threads share the minibatch. On a GPU,
-the kernels of a small batch take less time than launching them: a graph (``torch.cuda.CUDAGraph``) records the launched
+All parameters of a network are in one flat tensor. On a CPU, threads share a minibatch. On a GPU, launching the kernels
+of a small minibatch takes longer than their computation: a graph (``torch.cuda.CUDAGraph``) records the launched
 kernels with the addresses of all their tensors and replays them in one launch.
 """
 
@@ -20,28 +20,29 @@ from rnnsmt.base.progress import say
 
 
 def product(a: Tensor, b: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """Compute a @ b of factors that are rounded to ``dtype`` (bfloat16), or not rounded (None); return float32.
+    """Compute a @ b after rounding both factors to ``dtype`` (bfloat16), or without rounding if it is None.
 
-    Products of rounded factors are summed in float32 and the result is rounded as well; later additions are not.
+    The products of rounded factors are summed in float32, and the sum is rounded to ``dtype`` too. The result is
+    float32.
     """
     return a @ b if dtype is None else (a.to(dtype) @ b.to(dtype)).float()
 
 
 def put_gradient(parameter: nn.Parameter, gradient: Tensor) -> None:
-    """Copy a gradient into the existing ``.grad`` of a parameter, which may be a view of a flat tensor."""
+    """Copy a gradient into the existing ``.grad`` of a parameter, so that ``.grad`` remains a view of a flat tensor."""
     assert parameter.grad is not None
     parameter.grad.copy_(gradient)
 
 
 def look_up(embedding: nn.Parameter, ids: Tensor) -> Tensor:
-    """Return the rows [n, E] of an embedding for n ids, as a leaf of the graph of autograd (see ``Lookup``)."""
+    """Return the rows [n, E] of an embedding for n ids, as a leaf of autograd's graph (see ``Lookup``)."""
     return embedding.detach().index_select(0, ids.flatten()).requires_grad_()
 
 
 class Lookup(NamedTuple):
     """The rows that ``look_up`` returned for some ids of an embedding.
 
-    Autograd computes the gradient of the rows; the dense gradient of an embedding would take more time.
+    Autograd computes only the gradient of these rows. The dense gradient of the embedding would take more time.
     """
 
     embedding: nn.Parameter
@@ -50,16 +51,22 @@ class Lookup(NamedTuple):
 
 
 def backpropagate(units: Tensor, d_units: Tensor, layers: Sequence[nn.Parameter], lookups: Sequence[Lookup]) -> None:
-    """Overwrite ``.grad`` of some layers and embeddings, given units of the network and the gradient of the loss there.
+    """Compute the gradients of layers and embeddings by autograd, and overwrite ``.grad`` with them.
 
-    The gradients are views of a flat tensor (``flatten``). ``backward`` would add to them, which needs zeros first.
+    ``Tensor.backward`` would add to ``.grad``, which would have to be set to 0 first.
+
+    Args:
+        units: units of the network.
+        d_units: gradient of the loss with respect to ``units``.
+        layers: parameters whose gradients are computed.
+        lookups: the look-ups of the embeddings whose gradients are computed, one for each embedding.
     """
     rows = [lookup.rows for lookup in lookups]
     gradients = torch.autograd.grad(units, [*rows, *layers], d_units, materialize_grads=True)
     for (embedding, ids, _), gradient in zip(lookups, gradients, strict=False):
         assert embedding.grad is not None
         embedding.grad.zero_().index_add_(0, ids.flatten(), gradient)
-    # in one launch on a GPU
+    # one launch for all layers on a GPU
     torch._foreach_copy_([layer.grad for layer in layers if layer.grad is not None], list(gradients[len(rows) :]))
 
 
@@ -80,7 +87,7 @@ def flushed_denormals() -> Iterator[None]:
 
 
 class GradientThreads:
-    """The gradient of a minibatch from several threads, each with a part of the examples and its own gradient buffer.
+    """Computation of the gradient of a minibatch by threads; each has a part of the examples and a gradient buffer.
 
     An update consists of hundreds of small operations. Parallelism inside each operation synchronises the threads every
     time, which is slow if other processes use the same cores. Here, each thread computes independently, and they
@@ -88,28 +95,31 @@ class GradientThreads:
     """
 
     def __init__(self, model: nn.Module, flat: nn.Parameter, threads: int, grain: int) -> None:
-        """Create a network and a gradient buffer for each further thread.
+        """Create a network and a gradient buffer for each thread after the first.
 
         Args:
             model: the network; its parameters are views of ``flat``.
             flat: all parameters, with their gradient.
-            grain: the parts of a minibatch begin at multiples of it.
+            grain: the parts of a minibatch begin at multiples of this number of examples.
         """
         assert flat.grad is not None
         self.grain, self.models, self.gradients = grain, [model], [flat.grad]
         for _ in range(threads - 1):
             with torch.device("meta"):
                 other: nn.Module = type(model)(model.sizes, seed=None)
-            other.to_empty(device=flat.device)  # without initial values: lay_out makes the parameters views of flat
+            other.to_empty(device=flat.device)  # uninitialised, because lay_out makes the parameters views of flat
             self.gradients.append(torch.zeros_like(flat.grad))
             lay_out(other, flat.data, self.gradients[-1])
             self.models.append(other)
         self._pool = ThreadPoolExecutor(threads, "gradient", torch.set_num_threads, (1,)) if threads > 1 else None
 
     def run(self, gradient_of: Callable[..., Tensor], batch: tuple[Tensor, ...]) -> Tensor:
-        """Fill the gradient of ``flat``; return the sums. ``gradient_of`` is ``Training.loss_and_gradient``.
+        """Fill the gradient of ``flat`` from a minibatch; return the sums over the minibatch.
 
-        batch: tensors whose last dimension are the examples.
+        Args:
+            gradient_of: function that fills the gradient of a network from a part of the minibatch and returns the sums
+                over the part (``Training.loss_and_gradient``).
+            batch: tensors of the minibatch; the last dimension of each tensor is that of the examples.
         """
         if self._pool is None:
             return gradient_of(self.models[0], *batch)
@@ -134,9 +144,10 @@ def lay_out(model: nn.Module, values: Tensor, gradients: Tensor) -> None:
 
 
 def flatten(model: nn.Module) -> nn.Parameter:
-    """Copy all parameters into one flat tensor and make parameters and gradients views of flat tensors; return it.
+    """Move all parameters of a network into one flat tensor; return it.
 
-    Norm, clipping and the optimizer step are then one operation each.
+    The parameters become views of the flat tensor, and their gradients views of its gradient. Norm, clipping and the
+    optimizer step are then one operation each.
     """
     flat = nn.Parameter(torch.cat([parameter.detach().flatten() for parameter in model.parameters()]))
     flat.grad = torch.zeros_like(flat)
@@ -145,8 +156,8 @@ def flatten(model: nn.Module) -> nn.Parameter:
 
 
 AGREEMENT = 1e-3
-"""Maximum distance of a replayed gradient from the launched one, relative to its norm; atomic additions are rounded
-differently each time, because their order varies."""
+"""Maximum norm of the difference between the gradients with and without a graph, relative to the norm of the latter.
+They differ by rounding, because the order of atomic additions varies."""
 
 
 class CapturedGradient(NamedTuple):
@@ -161,13 +172,13 @@ class CapturedGradient(NamedTuple):
 
 
 class GraphedGradient:
-    """A function that fills a gradient from a minibatch, replayed as a graph from the third call with a shape on.
+    """Function that computes the gradient of a minibatch; from the third call with a shape on, a graph is replayed.
 
     The function must launch the same kernels for all minibatches of a shape, read no CPU memory, draw all random
-    numbers from the given generator, and never synchronise with the device. A replay draws from the generator as it is
-    seeded at that time. The first call with a shape is a warm-up, in which torch initialises its libraries. The second
-    one also captures the graph, replays it and compares the gradients. If they differ or the capture fails, a warning
-    is logged, and all kernels are launched one by one.
+    numbers from ``generator``, and never synchronise with the device. A replay uses the seed that the generator has at
+    that time. The first call with a shape is a warm-up, in which torch initialises its libraries. The second call also
+    captures a graph, replays it and compares the gradients. If they differ or the capture fails, a warning is logged,
+    and all kernels are launched one by one.
     """
 
     def __init__(self, function: Callable[..., Tensor], gradient: Tensor, generator: torch.Generator) -> None:
@@ -184,7 +195,7 @@ class GraphedGradient:
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, batch: tuple[Tensor, ...]) -> Tensor:
-        """Fill the gradient and return the sums over a minibatch, which are valid until the next call."""
+        """Fill the gradient from a minibatch, and return the sums over it, which are valid until the next call."""
         shapes = tuple(tensor.shape for tensor in batch)
         if shapes in self._captured:
             graph, read, sums = self._captured[shapes]
@@ -206,7 +217,10 @@ class GraphedGradient:
         return sums
 
     def _capture(self, shapes: tuple[torch.Size, ...], batch: tuple[Tensor, ...], launched: Tensor) -> str:
-        """Capture the function for these shapes; overwrite the gradient; return the problem, or an empty string."""
+        """Capture the function for these shapes; return a description of the problem, if any, or an empty string.
+
+        The gradient is overwritten.
+        """
         read = tuple(tensor.clone() for tensor in batch)
         graph = torch.cuda.CUDAGraph()
         try:
@@ -214,7 +228,7 @@ class GraphedGradient:
             # "global" would forbid device queries in other threads
             with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
                 sums = self.function(*read)
-            self.generator.manual_seed(self.generator.initial_seed())  # draws what the launched kernels drew
+            self.generator.manual_seed(self.generator.initial_seed())  # so the replay draws the same numbers
             graph.replay()
             difference = torch.linalg.vector_norm(self.gradient - launched).item()
         except RuntimeError as error:

@@ -1,7 +1,7 @@
-"""Files of networks (safetensors), and checkpoints of training runs, which are resumed only with the same settings.
+"""Model files of networks (safetensors), and checkpoints of training runs.
 
-A network may come from other people (``rnnsmt.translation.archives``), and kernels use the ids of its words as indices.
-Therefore ``read_model`` checks for all kinds of networks that words, sizes and tensors agree.
+A model file may come from other people (``rnnsmt.translation.archives``), and compiled kernels use word ids as array
+indices. Therefore, ``read_model`` checks that the words, the sizes and the tensors of a file agree.
 """
 
 import hashlib
@@ -29,12 +29,12 @@ from rnnsmt.networks.settings import NetworkSizes
 
 
 class ModelFormat(NamedTuple):
-    """A kind of model file.
+    """Format of the model files of one kind of network.
 
     Attributes:
-        version: entry ``format`` of the file.
-        network: the network with an article, for messages.
-        remedy: advice at the end of messages.
+        version: value of the entry ``format`` in the metadata of a file.
+        network: name of the network with an article, for error messages.
+        remedy: what the user should do about an invalid file; the last part of error messages.
     """
 
     version: str
@@ -43,7 +43,13 @@ class ModelFormat(NamedTuple):
 
 
 class Shortlist(NamedTuple):
-    """The words of a network: their name, the words from id 2 on without EOS, and the number of ids in the sizes."""
+    """The words of one vocabulary of a network.
+
+    Attributes:
+        name: name of the words in error messages.
+        words: the words from id 2 on, without EOS.
+        ids: number of ids according to the sizes of the network, including the special ids.
+    """
 
     name: str
     words: list[str]
@@ -51,16 +57,16 @@ class Shortlist(NamedTuple):
 
 
 class ModelContent(BaseModel):
-    """The metadata of a model file; subclasses add the entries of a kind of network.
+    """Metadata of a model file; a subclass adds the entries of one kind of network.
 
     Attributes:
-        format: the version, as in ``ModelFormat``.
+        format: ``ModelFormat.version``.
         sizes: the sizes of the network.
         checksum: SHA-256 of the other entries and of the tensors; empty in files of earlier versions.
         meta: settings, seed and results of the training run, values of built-in types.
     """
 
-    model_config = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)  # subclasses have the sizes
+    model_config = ConfigDict(strict=True, extra="forbid", arbitrary_types_allowed=True)  # for NetworkSizes
 
     format: str
     sizes: NetworkSizes
@@ -70,14 +76,14 @@ class ModelContent(BaseModel):
     @field_validator("format")
     @classmethod
     def check_format(cls, version: str, info: ValidationInfo) -> str:
-        """Check the version; the context is the ``ModelFormat``."""
+        """Check the version against the ``ModelFormat``, which is the context of the validation."""
         assert isinstance(info.context, ModelFormat)
         if version != info.context.version:
             raise ValueError(f"must be {info.context.version}")
         return version
 
     def shortlists(self) -> Iterable[Shortlist]:
-        """Return the words of the network, if the file contains them."""
+        """Return the words of each vocabulary in the file."""
         return ()
 
 
@@ -88,7 +94,10 @@ AnyNetwork = TypeVar("AnyNetwork", bound=nn.Module)
 def write_model(
     path: StrPath, kind: ModelFormat, model: nn.Module, sizes: NetworkSizes, content: Mapping[str, Any]
 ) -> None:
-    """Write a network, atomically; equal networks give equal bytes. content: additional values that JSON can hold."""
+    """Write a network, atomically; equal networks give equal bytes.
+
+    content: further metadata, which can be represented in JSON.
+    """
     parameters = {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()}
     entries = {"format": kind.version, "sizes": sizes.as_dict(), **content}
     described = json.dumps({**entries, "checksum": _checksum(entries, parameters)}, sort_keys=True)
@@ -111,11 +120,17 @@ def read_model(
     build: Callable[[Any], AnyNetwork],
     device: torch.device | str,
 ) -> tuple[AnyNetwork, AnyContent]:
-    """Read a network that ``write_model`` wrote onto a device; return it, without gradients, and its metadata.
+    """Read a model file that ``write_model`` wrote, and load the network on a device.
 
     Args:
-        content_type: the entries of the metadata.
-        build: creates the network, uninitialised, from its sizes.
+        content_type: class of the metadata.
+        build: function that creates an uninitialised network, given its sizes.
+
+    Returns:
+        The network, whose parameters do not require gradients, and the metadata.
+
+    Raises:
+        InputError: the file is missing, malformed or damaged, or is that of another kind of network.
     """
     try:
         if not Path(path).is_file():
@@ -124,7 +139,7 @@ def read_model(
             content = _content((file.metadata() or {}).get(METADATA, "{}"), kind, content_type)
             parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             layout = {name: (part.get_dtype(), tuple(part.get_shape())) for name, part in parts.items()}
-            # before the network is built, since this limits the number of its layers
+            # checked before the network is built, because it limits the number of layers
             if sum(math.prod(shape) for _, shape in layout.values()) != content.sizes.count():
                 raise ValueError("its sizes require another number of weights than it has")
             with torch.device("meta"):
@@ -134,7 +149,7 @@ def read_model(
                     raise ValueError(f"its sizes require {name} to have another shape or type")
             tensors = {name: file.get_tensor(name) for name, _ in model.named_parameters()}
             _check_values(content, tensors)
-            # copied, because the mapped tensors are not aligned like those of torch, which may change the rounding
+            # copied, because mapped tensors are aligned differently from torch's own, which may change the rounding
             parameters = {name: tensor.to(device, copy=True) for name, tensor in tensors.items()}
     except SafetensorError:
         raise InputError(
@@ -150,8 +165,8 @@ def _content(described: str, kind: ModelFormat, content_type: type[AnyContent]) 
     """Return the metadata of a file.
 
     Raises:
-        ValueError: the file is of another kind, an entry is missing or has another type, or the number of words is not
-            that of the sizes.
+        ValueError: the file is of another kind, an entry is missing or has another type, or the number of words does
+            not agree with the sizes.
     """
     try:
         content = content_type.model_validate_json(described, context=kind)
@@ -171,7 +186,7 @@ def _check_values(content: ModelContent, tensors: Mapping[str, Tensor]) -> None:
     """Check that all weights are finite, and the checksum.
 
     Raises:
-        ValueError: they are not; the message names the tensor.
+        ValueError: a weight is NaN or infinite (the message names the tensor), or the checksum differs.
     """
     for name, tensor in tensors.items():
         if not torch.isfinite(tensor).all():
@@ -184,17 +199,22 @@ def _check_values(content: ModelContent, tensors: Mapping[str, Tensor]) -> None:
 class Checkpoint(CheckpointDirectory):
     """Checkpoint of a training run: its fingerprint and state, in the file ``checkpoint.pt`` of a directory.
 
-    Training uses generators that are seeded by the random seed and the number of the update. The global generators of
-    Python, numpy and torch are neither seeded nor saved: with them, checkpoints of equal training runs would differ.
+    A checkpoint is loaded only if the training run has the same fingerprint. All random generators of training are
+    seeded by the random seed and the number of the update. The global generators of Python, numpy and torch are neither
+    seeded nor saved: with their states, the checkpoints of equal training runs would differ.
     """
 
     @property
     def file(self) -> Path:
-        """Return the path of the file."""
+        """Return the path of the checkpoint file."""
         return self.path / "checkpoint.pt"
 
     def load(self, device: torch.device | str = "cpu") -> dict[str, Any] | None:
-        """Read the last checkpoint, its tensors on ``device``; None if there is none."""
+        """Load the last checkpoint with its tensors on ``device``; return its state, or None if there is none.
+
+        Raises:
+            InputError: the checkpoint was saved with other settings.
+        """
         if not self.file.exists():
             return None
         saved = torch.load(self.file, map_location=device, weights_only=True)

@@ -1,6 +1,6 @@
-"""A kind of network: its settings, the data that it is trained on, and its training. This module does not import torch.
+"""Interface of a kind of network: its settings, training data, training and scores. This module does not import torch.
 
-``rnnsmt.registries.NETWORKS`` lists them. `networks train` trains one, given its name.
+``rnnsmt.registries.NETWORKS`` lists all kinds by name. `networks train --network NAME` trains one of them.
 """
 
 import argparse
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     from rnnsmt.networks.text_scores import PerplexityReport
 
 Block = Sequence[tuple[int, Sequence[str]]]
-"""Sentences, as their numbers, each with some of its translations."""
+"""Sentences of a text: the 0-based number of each sentence, and some of its translations."""
 
 ListScores = Callable[[Sequence[str], Block], Iterable[float]]
-"""Function of the source sentences of a text and a block that computes ln p of all translations of the block, one after
-the other."""
+"""Function that takes the source sentences of a text and a ``Block``, and computes ln p of all translations of the
+block, one after the other."""
 
 METADATA = "rnnsmt"
-"""The only key of a model file's metadata. Its value is JSON: safetensors writes several keys in random order."""
+"""The only key of the metadata of a model file, whose value is a JSON object with all entries: safetensors would write
+several keys in random order."""
 
 MOST_BYTES = 100_000_000
 """Maximum size of the header of a safetensors file."""
@@ -47,7 +48,7 @@ DATA = {
     "examples": "directory written by `networks prepare --network nnjm`",
     "sentences": "directory written by `networks prepare --network seq2seq`",
 }
-"""Training data by name. The workflow prepares what the networks of a run read."""
+"""Kinds of training data: name -> description. The workflow prepares those that the networks of a run read."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,11 @@ class TrainingTexts:
     """Texts from which `networks prepare` makes the training data of a network.
 
     Attributes:
-        source, target: files of each side; the n-th files are parallel.
-        alignment: Pharaoh files of the n-th files of both sides.
-        vocab_sizes: sizes of the vocabularies of source and target.
-        vocabularies: files with these vocabularies, instead of the most frequent words of the texts.
-        vocabulary_text: files whose words are counted instead of those of the target side.
+        source, target: text files of each side; the n-th files are parallel.
+        alignment: word alignments in Pharaoh format; the n-th file aligns the n-th files of both sides.
+        vocab_sizes: sizes of the source and the target vocabulary.
+        vocabularies: vocabulary files of source and target; None: the vocabulary consists of the most frequent words.
+        vocabulary_text: files whose words are counted for the target vocabulary; empty: those of ``target``.
         max_length: maximum number of words of a sentence.
     """
 
@@ -72,7 +73,7 @@ class TrainingTexts:
     max_length: int
 
     def vocabulary(self, side: int) -> "Vocabulary":
-        """Return the vocabulary of the source (0) or target side (1)."""
+        """Return the vocabulary of the source side (0) or of the target side (1)."""
         from rnnsmt.networks.data import Vocabulary
 
         if (path := self.vocabularies[side]) is not None:
@@ -82,19 +83,19 @@ class TrainingTexts:
 
 
 class Network(ABC):
-    """A kind of network. Its module imports torch only in ``task``.
+    """Base class of a kind of network. The module of a subclass imports torch only inside of functions.
 
     Attributes:
-        data: names of the training data, keys of ``DATA``, in the order of ``task``.
-        texts: arguments of `networks prepare` that its training data are made from, besides the target text; empty: the
-            command does not make them.
-        presets: settings by name. Without another choice, a run uses ``demo`` for the demo corpus, otherwise
-            ``default``.
-        default: name of a preset.
-        list_feature: name of its score as a feature of n-best lists; empty: the network does not score translations.
+        data: kinds of training data, keys of ``DATA``, in the order in which ``task`` expects them.
+        texts: arguments of `networks prepare` that ``prepare`` uses in addition to the target text; empty: the command
+            does not prepare data for the network.
+        presets: settings by name. By default, a run uses ``demo`` for the demo corpus and ``default`` otherwise.
+        default: name of the default preset.
+        list_feature: default name of the network's score in n-best lists; empty: the network does not score
+            translations.
         reads_source: whether the score of a translation depends on its source sentence.
         version: version of the training. It is increased when the same data and settings give another network than
-            before: then, trained networks of a run are trained again, and interrupted training runs start again.
+            before. The networks of a run are then trained again, and older checkpoints are not resumed.
     """
 
     data: Sequence[str]
@@ -107,22 +108,22 @@ class Network(ABC):
 
     @property
     def settings(self) -> type[TrainingSettings]:
-        """Return the class of the settings."""
+        """Return the class of the presets."""
         return type(self.presets[self.default])
 
     @abstractmethod
     def task(self, data: Sequence[Path], settings: Any, seed: int, setup: "DeviceSetup") -> "Task":
-        """Open the training data, and create the network on a device.
+        """Open the training data, create the network on a device, and return the training task.
 
-        data: the paths of ``data``.
+        data: paths of the training data, in the order of the attribute ``data``.
         """
 
     def prepare(self, texts: TrainingTexts, output_dir: str) -> dict[str, object]:
-        """Write the directory of its training data, if it has ``texts``; return the statistics of the stage."""
+        """Write the directory of training data, and return the statistics; for networks with ``texts`` only."""
         raise NotImplementedError
 
     def read_source(self, path: StrPath) -> list[str]:
-        """Return the sentences of the source text of n-best lists, if ``reads_source``."""
+        """Return the sentences of the source text of n-best lists; for networks with ``reads_source`` only."""
         return list(read_lines(path))
 
     def list_scores(self, models: Sequence[str], unknown: str, device: str, threads: int) -> ListScores:
@@ -135,17 +136,20 @@ class Network(ABC):
     def perplexity(
         self, model: StrPath, inputs: list[str], other: StrPath | None, device: str, threads: int
     ) -> "PerplexityReport":
-        """Compute the perplexity of a text, and that under another model for comparison.
+        """Compute the perplexity of a text under a network, and under another model for comparison.
 
-        inputs: what `networks perplexity` reads.
+        Args:
+            model: model file of the network.
+            inputs: the argument ``input`` of `networks perplexity`.
+            other: the model for comparison, or None.
         """
         raise InputError(f"{model}: `networks perplexity` requires an n-gram model, a CSLM or a joint model")
 
 
 class SettingsOptions:
-    """The options of the settings of a network: ``--preset``, and one for every setting that overrides the preset.
+    """Command-line options for the settings of a network: ``--preset``, and an option for each setting to override it.
 
-    They are those of the network that ``--network`` names. Without it, the help lists those of all networks.
+    The network is that of ``--network``. Without it, the help lists the settings of all networks.
     """
 
     def add_options(self, parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
@@ -163,7 +167,7 @@ class SettingsOptions:
             parser.explain = lambda word: _explanation(word, name)
 
     def value(self, namespace: argparse.Namespace) -> TrainingSettings:
-        """Return the settings of the preset, with the values of the options that were given."""
+        """Return the settings of the preset, overridden by the options of the command line."""
         network = NETWORKS[namespace.network]
         preset: TrainingSettings = network.presets[namespace.preset]
         values = preset.values_with({name: value for name, value in vars(namespace).items() if name in vars(preset)})
@@ -172,7 +176,7 @@ class SettingsOptions:
         return network.settings(**values)
 
     def fields(self) -> dict[str, Setting]:
-        """Return the settings of the networks of this package by name."""
+        """Return the settings of all built-in networks by name."""
         return {
             name: setting for network in NETWORKS for name, setting in fields_of(NETWORKS[network].settings).items()
         }
@@ -182,7 +186,7 @@ def kind_of(path: StrPath) -> str:
     """Return the kind of the network in a model file, a name in ``NETWORKS``.
 
     Raises:
-        InputError: the file is not one of a network.
+        InputError: the file does not exist, or is not the model file of a network.
     """
     kind = kind_or_none(path)
     if kind is None:
@@ -194,7 +198,11 @@ def kind_of(path: StrPath) -> str:
 
 
 def kind_or_none(path: StrPath) -> str | None:
-    """Return the kind of the network in a model file; None if it is another file."""
+    """Return the kind of the network in a model file; None if the file is not that of a network.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
     try:
         with Path(path).open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
@@ -210,7 +218,7 @@ def kind_or_none(path: StrPath) -> str | None:
 
 
 def _named(words: Sequence[str]) -> str | None:
-    """Return the network that the words of a command name, if there is one."""
+    """Return the value of ``--network`` in the words of a command line; None if it is missing or not a network."""
     values = [
         word.removeprefix("--network=") if "=" in word else "".join(words[place + 1 : place + 2])
         for place, word in enumerate(words)
@@ -220,7 +228,7 @@ def _named(words: Sequence[str]) -> str | None:
 
 
 def _listed(name: str) -> str:
-    """Return the settings of a network as text for the help."""
+    """Return the part of the help text that lists the settings of a network."""
     network = NETWORKS[name]
     parser = argparse.ArgumentParser(usage=argparse.SUPPRESS, add_help=False)
     _add_settings(parser, network, f"settings of {name}, presets: {', '.join(network.presets)}")
@@ -228,7 +236,7 @@ def _listed(name: str) -> str:
 
 
 def _add_settings(parser: argparse.ArgumentParser, network: Network, title: str = "") -> None:
-    """Add the options of the settings of a network."""
+    """Add the options for the settings of a network; without a title, ``--preset`` too."""
     if not title:
         parser.add_argument(
             "--preset",
@@ -254,7 +262,7 @@ def _values(presets: Mapping[str, TrainingSettings], name: str) -> str:
 
 
 def _explanation(word: str, name: str | None) -> str:
-    """Return why an option is unknown, if it is a setting of a network of this package; otherwise an empty string."""
+    """Return why an option is unknown, if it is a setting of a built-in network; otherwise an empty string."""
     owners = [other for other in NETWORKS if word in map(option, fields_of(NETWORKS[other].settings))]
     if not owners:
         return ""

@@ -1,11 +1,15 @@
-"""Probabilities of n-grams by a trained model, many at a time, for the search and for texts; with compiled kernels.
+"""Probabilities of n-grams under a trained feed-forward network, many at a time, for the search and for texts.
 
-As in Devlin et al. (2014), the first layer is a sum of rows of a table that is precomputed once (W_1 R, for every word
-that is allowed at each position), the hidden layers are computed once for each distinct context, and only the output
-units of the requested words are computed; with the exact softmax also the sum over all classes, once per context.
+As in Devlin et al. (2014):
 
-On a CPU, the network computes blocks of ``ROWS`` contexts, the last one padded, each on one thread, and everything else
-is computed row by row, so that a score is bit-identical regardless of the other requests in the same call.
+* The first layer is a sum of rows of a precomputed table: W_1 R for every position and every word allowed there.
+* The hidden layers are computed once for each context.
+* Only the output units of the requested words are computed. The exact softmax also requires the sum over all classes,
+  which is computed once for each context.
+
+On a CPU, the matrix products are computed for blocks of ``ROWS`` contexts, each by one thread; the last block is
+padded. Everything else is computed row by row. A score is therefore bit-identical regardless of the other requests in
+the same call.
 """
 
 import math
@@ -40,12 +44,12 @@ Scores = NDArray[np.float32]
 
 
 class NGramScorer(ABC):
-    """Scorer of n-grams with the network of a model file; a subclass reads one kind of model.
+    """Scorer of n-grams with the network of a model file; a subclass reads one kind of model file.
 
     Attributes:
-        order: number of target words of an n-gram.
+        order: number of target words of an n-gram, including the predicted word.
         context: number of ids of a context.
-        words: words[i] is the word of class i, except for the classes ``padding``, ``unknown`` and ``end``.
+        words: words[i] is the word of class i, unless i is ``padding``, ``unknown`` or ``end``.
     """
 
     order: int
@@ -63,7 +67,8 @@ class NGramScorer(ABC):
         Args:
             device: see ``set_up_device``.
             normalize: True: divide by the exact sum over all classes. False: use the output unit of a word as its log
-                probability, suitable for models that were trained self-normalised. None: as the model was trained.
+                probability, which is suitable for self-normalised models. None: False for self-normalised models, True
+                for others.
             unknown_score: score of words outside the shortlist, one of ``CSLM_UNKNOWN``.
         """
         setup = set_up_device(device, 1)
@@ -103,7 +108,7 @@ class NGramScorer(ABC):
         return self.of_unknown(self._engine.score(contexts, owner, words), words)
 
     def of_unknown(self, scores: Scores, words: Ids) -> Scores:
-        """Return the scores of words [R], adapted to ``unknown_score`` for UNK."""
+        """Adapt the scores of UNK to ``unknown_score``, in place; return the scores of the words [R]."""
         if self._unknown_share:
             scores[words == self.unknown] += self._unknown_share
         return scores
@@ -128,15 +133,16 @@ class CpuEngine:
         return self.score_shared(nothing, np.zeros(len(contexts), np.int32), contexts, owner, words)
 
     def score_shared(self, shared: Ids, shared_of: Ids, further: Ids, owner: Ids, words: Ids) -> Scores:
-        """Compute ``score`` of contexts whose first ids are few distinct rows; the sums of these are computed once.
+        """Compute ``NGramScorer.score`` of contexts, many of which begin with the same c ids.
 
-        The scores are bit-identical to those of ``score``: the rows of the table are added in the same order.
+        The part of the first layer that depends on these c ids is computed once. The scores are bit-identical to those
+        of ``score``, because the rows of the table are added in the same order.
 
         Args:
-            shared: int32 [S, c], the first c ids of contexts.
-            shared_of: int32 [C], row of ``shared`` of each context.
-            further: int32 [C, context - c], the other ids.
-            owner, words: as in ``score``.
+            shared: int32 [S, c], distinct beginnings of contexts.
+            shared_of: int32 [C], row of ``shared`` with which each context begins.
+            further: int32 [C, context - c], the remaining ids of each context.
+            owner, words: as in ``NGramScorer.score``.
         """
         contexts, count = len(further), shared.shape[1]
         sums = np.tile(self.b_1, (len(shared), 1))
@@ -159,7 +165,10 @@ class CpuEngine:
 
     @torch.inference_mode()
     def _block(self, h: Tensor, owner: Ids, words: Ids, out: Scores) -> None:
-        """Score the requests ``owner``, ``words`` [R] on the first layer ``h`` of ``ROWS`` contexts, into ``out``."""
+        """Write the scores of the requests ``owner`` and ``words`` [R] to ``out`` [R].
+
+        h: [ROWS, hidden_1], the first layer of the contexts before the activation function.
+        """
         g = self.activation(torch.addmm(self.b_2, self.activation(h), self.W_2))
         if self.softmax:
             out[:] = self.softmax.log_p(g, torch.from_numpy(owner).long(), torch.from_numpy(words).long()).numpy()
@@ -168,7 +177,7 @@ class CpuEngine:
 
 
 class CudaEngine:
-    """Computation of a network on a GPU; scores of the same n-gram in different calls may differ by rounding."""
+    """Computation of a network on a GPU; the scores of an n-gram in different calls may differ by rounding."""
 
     def __init__(self, model: FeedForwardLM, normalize: bool) -> None:
         self.model = model
@@ -183,7 +192,7 @@ class CudaEngine:
         for begin in range(0, len(contexts), CUDA_ROWS):
             first, last = np.searchsorted(owner, [begin, begin + CUDA_ROWS])
             block = contexts[begin : begin + CUDA_ROWS]
-            # one copy to the device instead of three, each of which would synchronise
+            # one copy to the device instead of three copies, each of which would synchronise
             ids = torch.from_numpy(np.concatenate([block.ravel(), owner[first:last] - begin, words[first:last]]))
             rows, owners, word = ids.to(device).long().split([block.size, last - first, last - first])
             rows = rows.view(block.shape) + self.places
@@ -201,7 +210,7 @@ def first_layer_table(model: FeedForwardLM) -> tuple[Tensor, Tensor]:
     """Compute W_1 R for every position of the context and every word that is allowed there.
 
     Returns:
-        The table [rows, hidden_1], and int64 [C], the row of id 0 at every position, even if it is not allowed there.
+        The table [rows, hidden_1], and the offsets int64 [C]: the row of id i at position k is offsets[k] + i.
     """
     P, ranges = model.sizes.projection, model.sizes.ranges
     parts = [
@@ -222,7 +231,7 @@ def add_rows(
     Args:
         contexts: int32 [B, c], ids at c positions of the context.
         table: [rows, H], W_1 R for every position and word.
-        places: int64 [c], row of id 0 at each of these positions.
+        places: int64 [c], offset of each of these positions in the table, as returned by ``first_layer_table``.
         out: [B, H].
     """
     units = table.shape[1]

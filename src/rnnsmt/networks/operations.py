@@ -63,18 +63,19 @@ def prepare(
     vocabulary_text: Texts | None = None,
     max_length: Positive | None = None,
 ) -> Written:
-    r"""Make the training data of a network from texts: vocabularies, and memory-mapped arrays of word ids.
+    r"""Prepare the training data of a network from texts: vocabularies, and memory-mapped arrays of word ids.
 
-    The vocabulary of a side consists of its most frequent words; all other words are mapped to one class, UNK. The
-    networks, and what their directories contain:
+    The vocabulary of a side consists of its most frequent words; all other words are mapped to one class, UNK. Contents
+    of the output directory for each network:
 
-        rnn       vocabularies of source and target, in which other commands read phrase pairs
-        cslm      text of the target language, with its vocabulary; lines without words are skipped
-        nnjm      source and target text with their alignment, from which every target word is affiliated with one
-                  source word (Devlin et al. 2014): the middle one of those to which it is linked, or the affiliation of
-                  the nearest linked target word; sentence pairs without a link are skipped and counted
-        seq2seq   source and target text; sentence pairs with an empty side, or a side longer than ``max_length``, are
-                  skipped and counted
+        rnn       source and target vocabulary, for training on the phrase pairs of `phrases extract`
+        cslm      text of the target language and its vocabulary; lines without words are skipped
+        nnjm      source text, target text and their vocabularies, and for every target word the position of its
+                  affiliated source word (Devlin et al. 2014): the middle one of the source words that are aligned with
+                  it, or, for unaligned words, the affiliated word of the nearest aligned target word; sentence pairs
+                  without a link are skipped and counted
+        seq2seq   source text, target text and their vocabularies; sentence pairs with an empty side, or a side longer
+                  than ``max_length``, are skipped and counted
 
     Examples, in the directory of a run of the demo corpus:
 
@@ -94,12 +95,13 @@ def prepare(
         network: kind of network.
         target: tokenised target text, one sentence per line.
         output_dir: output directory.
-        source: tokenised source text, parallel to it, for rnn, nnjm and seq2seq.
-        alignment: word alignment of both in Pharaoh format (i-j), for nnjm.
-        vocab_size: size of each vocabulary, or of the source and of the target vocabulary: the most frequent words, UNK
-            and a reserved id.
+        source: tokenised source text, parallel to the target text, for rnn, nnjm and seq2seq.
+        alignment: word alignment of source and target text in Pharaoh format (i-j), for nnjm.
+        vocab_size: size of both vocabularies, or sizes of the source and the target vocabulary, including UNK and a
+            reserved id.
         source_vocabulary: vocabulary file of the source side instead of the most frequent words, for nnjm.
-        target_vocabulary: the same of the target side, for cslm and nnjm, such as vocab.target.txt of rnn.
+        target_vocabulary: vocabulary file of the target side instead of the most frequent words, for cslm and nnjm,
+            such as vocab.target.txt of the directory for rnn.
         vocabulary_text: text whose most frequent words are the vocabulary, for cslm (default: ``target``).
         max_length: maximum number of words of a sentence, for seq2seq (default: 80).
 
@@ -108,7 +110,7 @@ def prepare(
 
     Raises:
         InputError: the sides differ in length, a text has no words, a link is out of range, no sentence remains, or
-            an argument is missing or is not one for this network.
+            an argument is missing or does not apply to this network.
     """
     from rnnsmt.formats.pharaoh import links_files
 
@@ -159,17 +161,17 @@ def train(
 ) -> Written:
     r"""Train a network.
 
-    The networks, and what they are trained on:
+    Networks and their training data:
 
-        rnn       RNN Encoder-Decoder (Cho et al. 2014), on phrase pairs (`phrases extract`) in the vocabularies of
-                  `networks prepare`: two paths
-        cslm      continuous-space language model (Schwenk 2007), on the directory of `networks prepare`
-        nnjm      neural network joint model (Devlin et al. 2014), on the directory of `networks prepare`
-        seq2seq   LSTM encoder-decoder (Sutskever, Vinyals and Le 2014), on the directory of `networks prepare`
+        rnn       RNN Encoder-Decoder (Cho et al. 2014): the phrase pairs of `phrases extract`, and the directory of
+                  vocabularies written by `networks prepare` (two paths)
+        cslm      continuous-space language model (Schwenk 2007): the directory written by `networks prepare`
+        nnjm      neural network joint model (Devlin et al. 2014): the directory written by `networks prepare`
+        seq2seq   LSTM encoder-decoder (Sutskever, Vinyals and Le 2014): the directory written by `networks prepare`
 
     Outputs are the network and its learning curve (JSON). Held-out examples are evaluated several times (rnn, seq2seq)
-    or after every epoch (cslm, nnjm); training of the latter ends after the maximum number of epochs, or when the
-    perplexity has not improved for some of them (patience).
+    or after every epoch (cslm, nnjm). Training of cslm and nnjm ends after the maximum number of epochs, or when the
+    perplexity has not improved for a number of epochs (the setting patience).
 
     ``checkpoint_dir`` contains the last checkpoint, from which an interrupted run resumes. On a CPU, with the same
     ``threads``, the result is bitwise identical to that of an uninterrupted run. On SIGTERM, and shortly before
@@ -241,12 +243,14 @@ def rescore(
 
     The feature ``CSLM0= x`` or, for LSTMs, ``LSTM0= x`` (see ``feature``) is appended to the features of every
     hypothesis; x is ln p of the whole translation, including the end of the sentence. The total score of a hypothesis
-    is not changed: `tuning optimize --feature` determines its weight, and `tuning rerank` selects the best hypotheses
-    with it, or with a given one (--feature LSTM0=1 is the unweighted mean of Sutskever et al. 2014).
+    is not changed: `tuning optimize --feature` determines the weight of the feature, and `tuning rerank` selects the
+    best hypotheses with this weight or with a specified one (--feature LSTM0=1 is the unweighted mean of Sutskever et
+    al. 2014).
 
-    One ``model`` is used for all n-best lists, or one for each list. Lists of the same model and text are read
-    together: a translation that several of them have is scored once. LSTMs read the ``source``, and compute every
-    source sentence and every common prefix of its translations once. A self-normalised CSLM is not normalised.
+    Specify one ``model`` for all n-best lists, or one for each list. Lists with the same model and text are read
+    together, and a translation that occurs in several of them is scored once. LSTMs read the ``source`` text; each
+    source sentence and each common prefix of its translations is computed once. The scores of a self-normalised CSLM
+    are not normalised.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -264,7 +268,7 @@ def rescore(
 
     Raises:
         InputError: the numbers of files differ, a file is malformed, an n-best list is empty or of another text,
-            ``feature`` is not a name, the networks are of several kinds or of one without scores of translations, or
+            ``feature`` is not a name, the networks are of several kinds or of a kind that cannot score translations, or
             torch is not installed.
     """
     from collections import Counter
@@ -305,18 +309,20 @@ def perplexity(
     device: Device = Rnn.device,
     threads: Threads = THREADS,
 ) -> "PerplexityReport | Perplexity":
-    r"""Compute the perplexity of a text under an n-gram model, a CSLM or a joint model, and another one for comparison.
+    r"""Compute the perplexity of a text under an n-gram model, a CSLM or a joint model, and optionally a second model.
 
     The kind of the model is read from its file. ``</s>`` is predicted and counted on every line.
 
     n-gram model: the output (JSON) contains the numbers of sentences, words and unknown words, and the perplexity
     including unknown words (as ``<unk>``) and excluding them.
 
-    CSLM: words outside the shortlist form one class. With ``compare``, an n-gram model predicts the same events; its
-    probability of the class is the sum over ``<unk>`` and all its words that are not in the shortlist, and the output
-    contains the perplexity of a mixture of both models with equal weights. A second perplexity excludes these words.
+    CSLM: words outside the shortlist form one class. The output contains the perplexity including these words and
+    excluding them. With ``compare``, an n-gram model predicts the same events: the probability of the class is the sum
+    over ``<unk>`` and all words of the n-gram model outside the shortlist. The output then also contains the
+    perplexities under the n-gram model and under a mixture of both models with equal weights.
 
-    Joint model: the same for the target side of a bitext, with a CSLM of the same target vocabulary as ``compare``.
+    Joint model: the same for the target side of a bitext; ``compare`` is a CSLM with the same target vocabulary, and
+    there is no mixture.
 
     The softmax is exact; logarithms are natural. For a self-normalised network, the output contains the mean and
     standard deviation of ln Z, where Z is the sum of the softmax over all classes.
@@ -361,7 +367,7 @@ def perplexity(
 
 
 def _ngram_perplexity(path: StrPath, inputs: list[str]) -> "tuple[int, Perplexity]":
-    """Return the order of an n-gram model, and the perplexity of the files of a text."""
+    """Return the order of an n-gram model, and the perplexity of a text in one or several files."""
     from rnnsmt.base.progress import track
     from rnnsmt.base.reading import read_lines
     from rnnsmt.lm.queries import load_kenlm, measure

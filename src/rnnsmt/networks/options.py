@@ -1,4 +1,4 @@
-"""What the commands of all networks share; does not import torch."""
+"""Arguments and checks that the commands of all networks use; does not import torch."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -19,7 +19,11 @@ Ensembles = Annotated[
 
 
 def need_torch() -> None:
-    """Check that torch and safetensors, optional dependencies, are installed."""
+    """Check that the optional dependencies torch and safetensors are installed.
+
+    Raises:
+        InputError: one of them is not installed.
+    """
     for package in ("torch", "safetensors"):
         if find_spec(package) is None:
             raise InputError(

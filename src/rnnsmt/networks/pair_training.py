@@ -1,6 +1,7 @@
 """Training of an encoder-decoder on pairs of sequences: held-out pairs, their likelihood, and the unigram model.
 
-Network, minibatches and gradient are in the packages of the networks, the loop is in ``rnnsmt.networks.training``.
+The packages of the networks define the network, its minibatches and its gradient; the training loop is in
+``rnnsmt.networks.training``.
 """
 
 from collections.abc import Sequence
@@ -26,13 +27,13 @@ class Likelihood(NamedTuple):
 
 
 class PairTask(Task):
-    """Training on the pairs of a directory; its settings have ``held_out_of``, and a network ``log_probability``.
+    """Training on pairs of sequences. The settings must have a method ``held_out_of``, the network ``log_probability``.
 
     Attributes:
-        held_out: indices of the held-out pairs, which are not trained on, ascending.
-        held_out_words: number of their target words, including EOS.
+        held_out: indices of the held-out pairs, ascending.
+        held_out_words: number of target words of the held-out pairs, including EOS.
         loaded: the pairs of the current window of ``batches``.
-        unigram: mean log p per word of the held-out pairs by a unigram model.
+        unigram: mean log p per target word of the held-out pairs under a unigram model.
     """
 
     examples = "pairs"
@@ -40,7 +41,10 @@ class PairTask(Task):
     loaded: ReadAhead[Any]
 
     def __init__(self, pairs: Any, name: str, settings: Any, seed: int, setup: DeviceSetup) -> None:
-        """Draw the held-out pairs and count the target words of the others; ``name`` is that of the pairs."""
+        """Draw the held-out pairs, and count the target words of the others.
+
+        name: name of the pairs in ``inputs``.
+        """
         super().__init__(settings, seed, setup)
         self.pairs, self.inputs = pairs, {name: pairs.fingerprint}
         self.held_out = draw_held_out(len(pairs), settings.held_out_of(len(pairs)), seed)
@@ -61,7 +65,7 @@ class PairTask(Task):
     def likelihood(self, batches: Sequence[tuple[Tensor, ...]]) -> Likelihood:
         """Compute the likelihood of the held-out pairs, in float32 regardless of the precision of training.
 
-        batches: the pairs, as arguments of ``log_probability``.
+        batches: the held-out pairs; each batch is a tuple of arguments of ``log_probability``.
         """
         total = torch.zeros((), dtype=torch.float64, device=self.setup.device)
         with full_precision():

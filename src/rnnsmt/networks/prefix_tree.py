@@ -9,12 +9,14 @@ from rnnsmt.networks.batches import Index
 
 
 class Level(NamedTuple):
-    """The nodes of level d of a trie: the distinct (root, first d words), sorted by (parent, word); level 0: the roots.
+    """The n nodes of level d of a trie, one for each distinct prefix of d words below each root; level 0: the roots.
+
+    The nodes are sorted by parent, then by word.
 
     Attributes:
         parents: [n], the parent of each node, as an index in the previous level.
-        words: [n], the last word of each node.
-        phrases: [k], the phrases with d words or more, as indices in the batch.
+        words: [n], the last word of the prefix of each node.
+        phrases: [k], indices of the phrases with at least d words.
         nodes: [k], the node of each of these phrases.
     """
 

@@ -1,8 +1,8 @@
-"""The training examples of one window of the random order in memory, while the next window is read.
+"""Training examples of the current window of the random order in memory, while those of the next window are read.
 
-Examples in random order lie on different pages of the mapped files. Each window is read in the background in ascending
-order, a few examples at a time, after which the pages are unmapped (``rnnsmt.networks.data.read_apart``): memory does
-not depend on the size of the files.
+Examples in random order lie on different pages of the memory-mapped files. Each window is read in the background in
+ascending order, a few examples at a time, and the pages are unmapped after each of these reads
+(``rnnsmt.networks.data.read_apart``). The memory used therefore does not depend on the size of the files.
 """
 
 from collections.abc import Callable
@@ -16,18 +16,18 @@ Examples = TypeVar("Examples")
 
 
 class ReadAhead(Generic[Examples]):
-    """The examples of a window in memory.
+    """The examples of the current window in memory.
 
     Attributes:
-        index: the indices of the examples of the window, ascending.
+        index: the indices of these examples, ascending.
     """
 
     def __init__(self, read: Callable[[NDArray[np.int64]], Examples]) -> None:
         """Begin without a window.
 
         Args:
-            read: reads examples, given their indices [K], distinct and ascending; example k of its result is the k-th.
-                It is called in a thread, by one thread at a time.
+            read: function that takes distinct, ascending indices [K] and returns the K examples in this order. It is
+                called in a background thread, one call at a time.
         """
         self._read = read
         self._thread = ThreadPoolExecutor(1, "read-ahead")
@@ -39,7 +39,7 @@ class ReadAhead(Generic[Examples]):
         """Replace the window by the examples ``index`` [K], in any order; wait until they are read.
 
         Returns:
-            The examples of the window, and the places [K] of ``index`` among them.
+            The examples of the window, and the position [K] of each of ``index`` among them.
         """
         self.index, self._window = self._begin(index)
         return self.of(index)
@@ -49,9 +49,9 @@ class ReadAhead(Generic[Examples]):
         self._next = self._begin(index)
 
     def of(self, index: NDArray[np.int64]) -> tuple[Examples, NDArray[np.int64]]:
-        """Return examples that contain ``index`` [K], and the places of ``index`` among them.
+        """Return examples that include those of ``index`` [K], and the position [K] of each of ``index`` among them.
 
-        These are the examples of the window, or, if some of ``index`` are not in it, those that are read now.
+        These are the examples of the window; if it lacks some of ``index``, exactly the examples ``index`` are read.
         """
         if self._window is not None:
             places = np.searchsorted(self.index, index)
@@ -61,7 +61,7 @@ class ReadAhead(Generic[Examples]):
         return self._thread.submit(self._read, distinct).result(), places
 
     def _begin(self, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], Future[Examples]]:
-        """Begin to read examples, unless they are those of this window or the next one."""
+        """Begin to read examples, unless they are exactly the examples of the current window or of the next one."""
         index = np.sort(index)
         for known, read in ((self.index, self._window), self._next):
             if read is not None and np.array_equal(known, index):

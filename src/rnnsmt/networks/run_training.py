@@ -1,8 +1,8 @@
-"""Training of a network: all steps that do not depend on its kind.
+"""Training of a network: all steps that do not depend on the kind of network.
 
-Signals are caught before torch is imported, which cannot be imported again after an interrupted import; this module
-does not import it. Ctrl-C ends the run between the steps before the first update, of which a checkpoint would contain
-nothing.
+Signal handlers are installed before torch is imported, because torch cannot be imported again after an interrupted
+import; therefore, this module imports torch only inside of a function. Before the first update, Ctrl-C ends the run
+between two steps without a checkpoint.
 """
 
 import signal
@@ -34,8 +34,8 @@ def run_training(
     Args:
         make_task: opens the data and creates the network on a device.
         settings: the settings of the task.
-        outputs: the files of the network and of its learning curve.
-        checkpoints: checkpoint directory, minimum time between checkpoints and time limit, both in seconds.
+        outputs: output files: the network, and its learning curve.
+        checkpoints: checkpoint directory, minimum time between checkpoints, and time limit (both in seconds).
         device, threads: as in ``rnnsmt.networks.devices.set_up_device`` and ``Training``.
 
     Returns:
@@ -64,6 +64,6 @@ def run_training(
             if stop.signal == signal.SIGINT:
                 raise KeyboardInterrupt from None
             raise
-        finally:  # a traceback that a session keeps would hold the lock
+        finally:  # a traceback that an interactive session keeps would hold the lock
             if training.checkpoint is not None:
                 training.checkpoint.release()

@@ -1,4 +1,4 @@
-"""Scores of a network, ln p of whole translations, as a feature of n-best lists."""
+"""Addition of the scores of a network, ln p of whole translations, to n-best lists as a feature."""
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,20 +14,23 @@ from rnnsmt.formats.nbest import lines_without, text_of, with_feature
 from rnnsmt.networks.network import Block
 
 LINES = 20_000
-"""Number of lines of n-best lists that are read together; a sentence is not split."""
+"""Number of lines of n-best lists that are read together; all lines of a sentence are read together."""
 
 
 def scored_alike(
     nbest: Sequence[str], outputs: Sequence[str], **given: Sequence[Any]
 ) -> list[tuple[tuple[Any, ...], list[str], list[str]]]:
-    """Group n-best lists by what their scores depend on.
+    """Group n-best lists by the values of options on which their scores depend.
 
     Args:
         outputs: the output file of each list.
-        given: the values of each option on which the scores depend, one for all lists or one for each.
+        given: for each of these options, one value for all lists or one value for each list.
 
     Returns:
-        A value of each option, the lists that have them and their output files, in the order of the values.
+        For each group: the values of the options, the lists, and their output files; sorted by the values.
+
+    Raises:
+        InputError: the numbers of lists, output files and values do not agree.
     """
     number = len(nbest)
     if len(outputs) != number:
@@ -52,8 +55,8 @@ def add_to_nbest(
 ) -> dict[str, int]:
     """Copy n-best lists of one text with ln p of every translation appended as a feature.
 
-    Several lists, e.g. of several tuning runs, are read in parallel: a translation that occurs in more than one of them
-    is scored once.
+    Several lists, e.g. of several tuning runs, are read in parallel, so that a translation that occurs in more than one
+    of them is scored once.
 
     Args:
         scores: function that computes ln p of all translations of a block, one after the other.
@@ -84,7 +87,7 @@ def add_to_nbest(
 
 
 class _Entry(NamedTuple):
-    """A line of an n-best list: sentence, index of the list (``place``), fields, and words of the translation."""
+    """Line of an n-best list: number of the sentence, index of the list (``place``), fields, and translation."""
 
     sentence: int
     place: int
@@ -93,13 +96,13 @@ class _Entry(NamedTuple):
 
 
 def _entries(path: str, place: int, sentences: int | None, feature: str) -> Iterator[_Entry]:
-    """Yield the entries of a list, which must be sorted by sentence."""
+    """Yield the entries of an n-best list, which must be sorted by sentence."""
     for sentence, fields in lines_without(feature, path, sentences):
         yield _Entry(sentence, place, fields, text_of(fields[1]))
 
 
 def _blocks(entries: Iterable[_Entry]) -> Iterator[list[tuple[int, list[_Entry]]]]:
-    """Yield sentences with their entries, ``LINES`` entries or a few more at a time."""
+    """Yield blocks of whole sentences with their entries; a block ends when it has at least ``LINES`` entries."""
     block: list[tuple[int, list[_Entry]]] = []
     size = 0
     for sentence, group in groupby(entries, key=lambda entry: entry.sentence):

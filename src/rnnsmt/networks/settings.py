@@ -19,17 +19,17 @@ Class = TypeVar("Class")
 
 @dataclass_transform(frozen_default=True)
 def network_sizes(cls: type[Class]) -> type[Class]:
-    """Make a frozen dataclass of the sizes of a network; types and bounds of those in a model file are checked."""
+    """Make a class of network sizes a frozen dataclass; pydantic checks types and bounds of sizes in model files."""
     cls.__pydantic_config__ = {"extra": "forbid", "strict": True}  # type: ignore[attr-defined]
     return dataclass(frozen=True)(cls)
 
 
 class NetworkSizes(ABC):
-    """The sizes of a network; subclasses are made by ``network_sizes``."""
+    """Base class of the sizes of a network; the decorator of subclasses is ``network_sizes``."""
 
     @abstractmethod
     def parameters(self) -> dict[str, dict[str, int]]:
-        """Return the numbers of parameters: part of the network -> symbol -> number."""
+        """Return the numbers of parameters: part of the network -> symbol in the equations -> number."""
 
     def count(self) -> int:
         """Return the total number of parameters."""
@@ -40,7 +40,7 @@ class NetworkSizes(ABC):
         return dict(vars(self))
 
     def __str__(self) -> str:
-        """Return a table: the sizes, then one line for every group of parameters, with the sum of every part."""
+        """Return a table of the sizes, the number of parameters of each part and symbol, and their total."""
         lines = [f"{name.replace('_', ' '):20} {value}" for name, value in self.as_dict().items()]
         lines.append("")
         for group, symbols in self.parameters().items():
@@ -51,11 +51,11 @@ class NetworkSizes(ABC):
 
 
 class FeedForwardSizes(NetworkSizes):
-    """The sizes of a feed-forward network that predicts a class from a context of ids.
+    """The sizes of a feed-forward network that predicts a class from a context, a sequence of ids.
 
     Attributes:
         vocabulary: number of softmax classes.
-        projection: dimension of the projection of an id of the context.
+        projection: dimension of the projection (embedding) of an id.
         hidden_1, hidden_2: number of units of the hidden layers.
     """
 
@@ -72,7 +72,7 @@ class FeedForwardSizes(NetworkSizes):
     @property
     @abstractmethod
     def inputs(self) -> int:
-        """Return the number of different ids of a context."""
+        """Return the number of distinct ids that a context may contain."""
 
     @property
     def ranges(self) -> list[range]:
@@ -111,12 +111,12 @@ Schedule = Annotated[
         "2/3 of the updates, then halved every 1/15 of the updates"
     ),
 ]
-"""``halving`` is the schedule of Sutskever et al. (2014): 7.5 epochs, the first 5 at a constant rate, which is then
-halved every half epoch."""
+"""``halving`` is the schedule of Sutskever et al. (2014), who train for 7.5 epochs: the learning rate is constant for 5
+epochs, then it is halved every half epoch."""
 Warmup = Annotated[int, Field(ge=0, description="number of updates of linear learning rate warm-up")]
 Clip = Annotated[float, Field(gt=0, description="maximum norm of the gradient; larger gradients are scaled down")]
 WeightDecay = Annotated[float, Field(ge=0, description='decoupled weight decay, for ``optimizer="adam"`` only')]
-"""Decoupled (Loshchilov and Hutter 2019), multiplied by the learning rate."""
+"""Decoupled weight decay (Loshchilov and Hutter 2019), which is multiplied by the learning rate."""
 Dropout = Annotated[float, Field(ge=0, lt=1, description="dropout rate")]
 SampledClasses = Annotated[
     int,
@@ -143,15 +143,19 @@ Keep = Annotated[
 
 
 def held_out_pairs(pairs: int, at_most: int, part: int) -> int:
-    """Return how many of ``pairs`` pairs are held out: ``at_most``, or 1/``part`` of them (at least 1) if fewer."""
+    """Return the number of pairs to hold out: 1/``part`` of ``pairs``, but at least 1 and at most ``at_most``.
+
+    If ``pairs`` is less than 2, no pair is held out.
+    """
     return min(at_most, max(pairs // part, int(pairs > 1)))
 
 
 class TrainingSettings(ABC):
     """All settings of a training run except its data and seed; subclasses are frozen dataclasses with defaults.
 
-    A subclass declares all fields with their defaults: those that all networks have, with the types above, and its own.
-    The help text of a field is that of its option. A wrong value raises ``InputError``.
+    A subclass declares all fields with their defaults: the fields below, which all networks have, with the types above,
+    and its own. The description of a field is the help text of the command-line option. An invalid value raises
+    ``InputError``.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -176,7 +180,7 @@ class TrainingSettings(ABC):
     def preset(cls, name: str, **overrides: Any) -> Self:
         """Return the settings of a preset, with other values for some of them: ``preset("demo", epochs=2)``.
 
-        Settings of the preset that cannot be combined with the given values are set to 0.
+        Settings of the preset that cannot be combined with the overrides are set to 0.
 
         Raises:
             InputError: the preset or a setting is unknown, a value is out of range, or values cannot be combined.
@@ -185,19 +189,22 @@ class TrainingSettings(ABC):
         return cls(**cls._accepted(cls.presets()[name].values_with(overrides)))
 
     def values_with(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values with overrides, unchecked; others that cannot be combined with the given ones are 0."""
+        """Return the values of all settings with overrides, unchecked.
+
+        Other settings that cannot be combined with the overrides are set to 0.
+        """
         values = vars(self) | dict(overrides)
         return values | {name: 0 for name in self.incompatible(values) if name not in overrides}
 
     @classmethod
     def checked(cls, values: Mapping[str, Any], text: bool = False) -> tuple[dict[str, Any], list[Mistake]]:
-        """Return values of all settings with the types of the settings, and the mistakes; see ``fields.checked``."""
+        """Convert values to the types of the settings; return them and the mistakes, see ``fields.checked``."""
         accepted, mistakes = checked(cls, values, text)
         return accepted, mistakes or [Mistake("", text) for text in cls.conflicts(accepted)]
 
     @classmethod
     def conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:
-        """Yield a message, which names options, for values that cannot be combined."""
+        """Yield an error message, with the names of options, for each combination of values that is not allowed."""
         if values["weight_decay"] and values["optimizer"] != "adam":
             yield f"--weight-decay {values['weight_decay']}: requires --optimizer adam"
         for name, other in cls.incompatible(values).items():
@@ -206,12 +213,12 @@ class TrainingSettings(ABC):
 
     @classmethod
     def incompatible(cls, values: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return the settings that must be 0 given the values of the others: name -> option that requires it."""
+        """Return the settings that must be 0 because of the values of others: name -> option that requires it."""
         return {}
 
     @classmethod
     def _accepted(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return values of all settings with the types of the settings; messages name the arguments of ``preset``."""
+        """Check values and convert them to the types of the settings; error messages name arguments of ``preset``."""
         accepted, mistakes = cls.checked(values)
         for name, text, value in mistakes:
             message = as_in_python(text, fields_of(cls))
@@ -250,8 +257,8 @@ class FeedForwardSettings(TrainingSettings):
 
     Attributes:
         spread: 0 selects the initial weights of He et al. (2015).
-        singletons: if the shortlist contains every word of the text, UNK is learnt from replaced words only.
-        epochs: the schedule ``linear`` reaches 0 after this maximum, even if training stops earlier.
+        singletons: if the shortlist contains every word of the text, UNK is learnt only from the replaced words.
+        epochs: the schedule ``linear`` reaches 0 after this number of epochs, even if training stops earlier.
     """
 
     order: Annotated[
@@ -322,5 +329,5 @@ class FeedForwardSettings(TrainingSettings):
     def sizes(self, *vocabularies: int) -> FeedForwardSizes: ...
 
     def held_out_of(self, ngrams: int) -> int:
-        """Return how many of ``ngrams`` n-grams are used for validation."""
+        """Return the number of n-grams to use for validation, given the total number ``ngrams``."""
         return min(max(round(ngrams * self.held_out), self.held_out_least), ngrams // 10)

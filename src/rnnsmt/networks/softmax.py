@@ -1,7 +1,7 @@
-"""The softmax in training: its loss and gradient.
+"""Loss and gradient of the softmax in training.
 
-It takes most of the time of all networks. Loss and gradient are computed together for a few rows at a time, while these
-are in the CPU cache; optionally over a sample of the classes.
+The softmax takes most of the training time of all networks. Loss and gradient are computed together, for a few rows at
+a time so that these remain in the CPU cache. The sum is over all classes or over a sample of them.
 """
 
 from typing import NamedTuple
@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from rnnsmt.networks.draws import ClassSample
 
 SOFTMAX_ROWS = 256
-"""Number of rows of the softmax that are computed together on a CPU: few enough for its cache."""
+"""Number of rows of the softmax that are computed together on a CPU: few enough for the CPU cache."""
 
 CUDA_SOFTMAX_ROWS = 4096
 
 
 class SoftmaxLoss(NamedTuple):
-    """Sums over rows, float64 scalars: -ln p of the words, and (ln Z)^2, which is 0 unless it is penalised."""
+    """Sum of -ln p and sum of (ln Z)^2 over all rows, float64 scalars; the latter is 0 if alpha is 0."""
 
     loss: Tensor
     squares: Tensor
@@ -46,7 +46,7 @@ def softmax_gradient(
         words: [P], the classes to predict.
         dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
         alpha: weight of the penalty on ln Z.
-        sample: of the classes: Z is estimated from these, and the loss is that of the estimate.
+        sample: classes from which Z is estimated for loss and gradient; None: Z is the sum over all classes.
         counted: bool [P], False for rows of padding, whose loss and gradients are 0; None: there are none.
 
     Returns:
@@ -56,7 +56,7 @@ def softmax_gradient(
     W, b = weights.data, biases.data
     if sample is not None:
         W, b, words = W.index_select(0, sample.classes), b.index_select(0, sample.classes), sample.places
-        b = b - sample.log_pi  # exp(unit) / pi, except that of the word of a row, see below
+        b = b - sample.log_pi  # gives exp(unit) the weight 1 / pi; corrected for the word of a row below
     # the biases are two more columns, the rounded values and the rounding errors, so they keep 16 significant bits
     bias = b.to(dtype)
     matrix = torch.cat([W.to(dtype), bias[:, None], (b - bias).to(dtype)[:, None]], 1)

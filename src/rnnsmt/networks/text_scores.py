@@ -1,6 +1,6 @@
-"""Scores of the n-grams of texts by a network, and their perplexity under the network and under an n-gram LM.
+"""Scores of the n-grams of texts under a network, and the perplexity of texts under a network and under an n-gram LM.
 
-Both models have the same events: all words outside the shortlist of the network are one class for both.
+Both models predict the same events: all words outside the shortlist of the network are one class.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +31,7 @@ def word_scores(scorer: NGramScorer, contexts: NDArray[np.integer], words: NDArr
 
 
 class PerplexityReport(dict[str, Any]):
-    """The perplexity of a text: numbers of sentences and words, and a map for every model."""
+    """The perplexity of a text: numbers of sentences and words, and a dictionary of results for each model."""
 
     @property
     def figures(self) -> dict[str, object]:
@@ -56,12 +56,12 @@ def network_report(
 
     Args:
         name: the name of the network in the report.
-        scorer: the network, whose scores are normalised.
-        bare: function that returns the same network without normalisation.
-        ngrams: function that yields the n-grams of the text, some at a time.
+        scorer: the network, with normalised scores.
+        bare: function that returns a scorer of the same network without normalisation.
+        ngrams: function that yields the n-grams of the text in blocks.
 
     Returns:
-        The report, ln p of every word and ``</s>``, and whether each is in the shortlist.
+        The report; ln p of each word and ``</s>``; and whether each word is in the shortlist (True for ``</s>``).
     """
     log_p, words = ngram_scores(scorer, ngrams())
     known = words != scorer.unknown
@@ -85,14 +85,19 @@ def network_report(
 def ngram_scores(
     scorer: NGramScorer, blocks: Iterable[ContextsAndWords]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Compute ln p of all n-grams of some blocks; return it and their words."""
+    """Compute ln p of all n-grams of some blocks; return ln p [N] and the predicted words [N]."""
     scored = [(word_scores(scorer, *block), block[1]) for block in track(blocks, "measuring", unit="blocks")]
     scores, words = (np.concatenate(parts) for parts in zip(*scored, strict=True))
     return scores.astype(np.float64), words
 
 
 def perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[str, float]:
-    """Compute the perplexity with and without the words outside the shortlist; both include ``</s>``."""
+    """Compute the perplexity with and without words outside the shortlist; both include ``</s>``.
+
+    Args:
+        log_p: [N], ln p of each word and ``</s>``.
+        known: bool [N], False for words outside the shortlist.
+    """
     return {
         "ln_p": float(log_p.sum()),
         "perplexity": perplexity_of(log_p.mean()),
@@ -103,10 +108,10 @@ def perplexities(log_p: NDArray[np.float64], known: NDArray[np.bool_]) -> dict[s
 def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]) -> NDArray[np.float64]:
     """Compute ln p of every word and ``</s>`` of some sentences; words outside ``shortlist`` are one class.
 
-    The probability of the class is the sum over all words of the LM outside the shortlist, including ``<unk>``. In
-    contexts, these words are not replaced by the class. Words of the shortlist that are unknown to the LM have the
-    probability of ``<unk>`` each, so the sum over all events is slightly above 1. ``<s>`` and ``</s>`` as words of
-    a text are unknown words.
+    The probability of the class is the sum over all words of the LM outside the shortlist, including ``<unk>``. The
+    contexts contain the words themselves, not the class. Each word of the shortlist that is not in the LM has the
+    probability of ``<unk>``, so the sum over all events is slightly above 1. ``<s>`` and ``</s>`` as words of a text
+    are unknown words.
     """
     listed, special = Interner(), Interner()
     listed.add([word.encode() for word in shortlist])
@@ -133,7 +138,7 @@ def event_scores(lm: Automaton, lines: Iterable[list[str]], shortlist: list[str]
 
 
 PRECISE = 1e-3
-"""Minimum usable value of 1 - mass: below it, too many digits of the LM's float32 probabilities cancel."""
+"""Minimum usable value of 1 - mass. Below it, too many digits of the float32 probabilities of the LM cancel."""
 
 
 @kernel()
@@ -147,7 +152,7 @@ def _mass(lm, state, members):
 
 @kernel()
 def event_log_p(lm, start, words, known, end, inside, outside, out):
-    """Compute ln p of every word of a text; for a word outside the shortlist, of the class of all such words.
+    """Compute ln p of every word of a text; for a word outside the shortlist, ln p of the class of these words.
 
     Args:
         lm: the automaton, ``rnnsmt.lm.automaton.LmArrays``.

@@ -1,7 +1,8 @@
 """Training of a network: the loop of updates, evaluations and checkpoints.
 
-What differs between the networks is a ``Task`` (``rnnsmt.networks.task``). ``Training`` does everything else: ``fit``
-is the loop and ``step`` a single update. Further below: the optimizer and the log.
+A ``Task`` (``rnnsmt.networks.task``) is the part of training that depends on the kind of network. ``Training`` does
+everything else: ``Training.fit`` is the loop, ``Training.step`` a single update. The module also defines the optimizer
+and the log.
 """
 
 import math
@@ -32,14 +33,15 @@ class Training:
     """A network in training.
 
     Attributes:
-        flat: all parameters, with their gradient.
+        flat: all parameters in one tensor, with their gradient.
         update, seen: numbers of updates and of training examples so far.
-        history: the learning curve.
-        best: index of the best row of the learning curve by the held-out examples, and the parameters at that point.
+        history: the rows of the learning curve.
+        best: index of the row of the learning curve with the best held-out result, and the parameters at that point;
+            None: no row is best.
     """
 
     def __init__(self, task: Task, threads: int = 1) -> None:
-        """Lay out parameters and gradient in flat tensors and create the optimizer.
+        """Move parameters and gradient to flat tensors, and create the optimizer.
 
         threads: number of threads that share a minibatch on a CPU.
         """
@@ -101,7 +103,7 @@ class Training:
 
     @property
     def finished(self) -> bool:
-        """Return whether all updates are made, or the held-out result has not improved for too long."""
+        """Return whether all updates are made, or ``patience`` evaluations have brought no improvement."""
         return self.update >= self.task.total or self.without_better >= self.task.patience
 
     @property
@@ -111,7 +113,7 @@ class Training:
 
     @property
     def evaluation_due(self) -> bool:
-        """Return whether a row of the learning curve is due after this update."""
+        """Return whether the network is to be evaluated after this update."""
         return self.update in self.task.evaluations
 
     # an update
@@ -122,7 +124,7 @@ class Training:
         assert gradient is not None
         index = next(task.batches)
         sums = self.gradient(self.minibatch(index))
-        # the nominal size, also for a smaller minibatch at the end of an epoch: all examples have the same weight
+        # the nominal size, even for a smaller minibatch at the end of an epoch, so all examples have the same weight
         scale = 1.0 if task.sum_of_losses else 1.0 / settings.batch
         norm = torch.linalg.vector_norm(gradient) * scale
         gradient *= scale * torch.clamp(settings.clip / norm, max=1.0)
@@ -136,7 +138,7 @@ class Training:
             self.check()
 
     def minibatch(self, index: Index) -> tuple[Tensor, ...]:
-        """Return the tensors of examples, and their sequence numbers [B] in the training run, in CPU memory.
+        """Return the tensors of examples, followed by their sequence numbers [B] in the training run, on the CPU.
 
         The sequence numbers determine the random draws.
         """
@@ -144,7 +146,7 @@ class Training:
         return *self.task.tensors(index, self.update), numbers
 
     def gradient(self, batch: tuple[Tensor, ...]) -> Tensor:
-        """Fill the gradient, by a CUDA graph or the threads; return the sums over the minibatch [number_of_sums]."""
+        """Fill the gradient by a CUDA graph or by threads; return the sums over the minibatch [number_of_sums]."""
         if self.generator is not None:
             self.generator.manual_seed(seed_of(self.task.seed, int(batch[-1][0])))
         if self.graphed is not None:
@@ -171,7 +173,7 @@ class Training:
     # the learning curve
 
     def evaluate(self) -> Row:
-        """Add a row to the learning curve: the updates since the last row and the held-out results; return it."""
+        """Add a row to the learning curve, with the updates since the last row and the held-out results; return it."""
         self.check()
         task = self.task
         *_, clipped, norm = (value / max(self.sums.updates, 1) for value in self.sums.measured.tolist())
@@ -191,7 +193,7 @@ class Training:
 
     @property
     def kept(self) -> Row:
-        """Return the row of the learning curve whose parameters are kept: the best, or the last if no row is best."""
+        """Return the row of the learning curve whose parameters are saved: the best, or the last if no row is best."""
         return self.history[self.best[0] if self.best else -1]
 
     # checkpoints
@@ -222,9 +224,10 @@ class Training:
         self.history, self.best = state["history"], state["best"]
 
     def fingerprint(self) -> dict[str, object]:
-        """Return everything that the result depends on, except for the device and the number of threads.
+        """Return all values on which the result depends, except the device and the number of threads.
 
-        These change the rounding and, with dropout or sampled classes, the random numbers.
+        These two change the rounding. In addition, the device changes the dropout masks, and both change the samples of
+        classes.
         """
         task = self.task
         version = {f"version of {NETWORKS.versioned(task.network)} train": NETWORKS[task.network].version}
@@ -233,13 +236,13 @@ class Training:
     # the output files
 
     def choose(self) -> Row:
-        """Set the parameters to those that are kept; return their row of the learning curve."""
+        """Set the parameters to those that are to be saved; return their row of the learning curve."""
         if self.best is not None:
             self.flat.data.copy_(self.best[1])
         return self.kept
 
     def save(self, model_file: StrPath, history_file: StrPath) -> dict[str, object]:
-        """Write the network with the kept parameters, and the learning curve; return the statistics of the stage.
+        """Write the network with the chosen parameters, and the learning curve; return the statistics of the stage.
 
         After that, a training run with other settings may clear the checkpoint directory.
         """
@@ -272,7 +275,7 @@ def learning_rate(settings: TrainingSettings, update: int, total: int) -> float:
     if settings.schedule == "linear":
         factor = max(1.0 - update / total, 0.0)
     elif settings.schedule == "halving":
-        # 1 for two thirds of the updates (5 of 7.5 epochs), then halved every fifteenth of them (half an epoch)
+        # 1 for 2/3 of the updates (5 of 7.5 epochs), then halved every 1/15 of the updates (half an epoch)
         factor = 0.5 ** max((15 * update - 10 * total) // total + 1, 0)
     return settings.learning_rate * factor * min((update + 1) / (settings.warmup + 1), 1.0)
 
@@ -304,7 +307,7 @@ class TrainingLog:
         say(f"{text}; {100 * row['clip rate']:.0f} % of the updates clipped")
 
     def _line(self) -> str:
-        """Return progress, speed and an upper bound of the remaining time."""
+        """Return progress, speed and an upper bound of the remaining time as text."""
         training, total = self.training, self.training.task.total
         self.last = time.monotonic()
         seconds = max(self.last - self.began, 1e-9)

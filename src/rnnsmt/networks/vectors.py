@@ -1,7 +1,7 @@
 """Arithmetic on rows of float32 in compiled kernels whose loops vectorise.
 
-The exponential and the maximum work on the bits of the numbers, because calls and comparisons of floats that respect
-NaN would keep a loop from vectorising.
+The exponential and the maximum are computed from the bits of the numbers, because a loop with function calls, or with
+comparisons of floats that may be NaN, is not vectorised.
 """
 
 import numpy as np
@@ -15,21 +15,22 @@ LOG2E = np.float32(1.4426950408889634)
 ONE, LEAST = np.float32(1.0), np.float32(-126.0)
 
 TO_WHOLE = np.float32(1.5 * 2**23)
-"""Rounding constant: x + TO_WHOLE, for |x| <= 2^22, has x rounded to an integer in the lowest bits of its mantissa, in
+"""Rounding constant: for |x| <= 2^22, the lowest bits of the mantissa of x + TO_WHOLE are x rounded to an integer, in
 two's complement."""
 
 C1, C2, C3 = np.float32(0.6931472), np.float32(0.24022646), np.float32(0.05550329)
 
 C4, C5, C6 = np.float32(0.00961852), np.float32(0.001339986), np.float32(0.00015337577)
-"""Coefficients of the polynomial 1 + C1 f + C2 f^2 + ..., which is 2^f for f in [-1/2, 1/2] with an error of 2e-8."""
+"""Coefficients of the polynomial 1 + C1 f + C2 f^2 + ..., which approximates 2^f for f in [-1/2, 1/2] with an error of
+2e-8."""
 
 
 @kernel(fastmath={"contract"}, **INNER)
 def power_of_2(y: np.float32) -> np.float32:
     """Return 2^y for y below 128; 2^-126 for y below -126; NaN for NaN.
 
-    2^y = 2^n 2^f with y rounded to an integer n and f = y - n in [-1/2, 1/2]: a polynomial gives 2^f, and n is added to
-    its exponent bits. There are no branches or table look-ups, so loops over it vectorise.
+    2^y = 2^n 2^f, where n is y rounded to an integer and f = y - n is in [-1/2, 1/2]. A polynomial gives 2^f, and n is
+    added to the exponent bits of the result. There are no branches or table look-ups, so loops vectorise.
     """
     # fastmath without "reassoc": it would cancel the addition and subtraction of TO_WHOLE
     y = LEAST if y < LEAST else y  # 2^-126 is the smallest normal number: a lower n would overflow into the sign bit
@@ -63,9 +64,9 @@ def exp_sum(x: NDArray[np.float32], top: np.float32) -> np.float32:
 def largest(x: NDArray[np.float32]) -> np.float32:
     """Return the largest number of a row without NaN.
 
-    The bits are compared as integers: unlike a maximum of floats, which must respect NaN, this vectorises. The bits of
-    positive numbers are in the order of the numbers; those of negative ones, whose order is reversed, get all bits but
-    the sign inverted. The same inversion restores the result.
+    The bits are compared as integers: unlike a maximum of floats, which must handle NaN, this vectorises. The bits of
+    positive numbers are in the order of the numbers. The bits of negative numbers are in reverse order, so all bits
+    except the sign are inverted; the same inversion restores the result.
     """
     top = np.int32(-(2**31))
     for i in range(len(x)):

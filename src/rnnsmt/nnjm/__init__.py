@@ -1,4 +1,4 @@
-"""The neural network joint model of Devlin et al. (2014): a language model that also reads a window of source words."""
+"""The neural network joint model (Devlin et al. 2014), a language model that also reads a window of source words."""
 
 from rnnsmt.nnjm.settings import JointSettings
 

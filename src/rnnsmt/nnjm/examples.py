@@ -1,17 +1,16 @@
-"""Examples of the joint model: a bitext as ids on disk, and the affiliations of its target words.
+"""Training examples of the joint model: a bitext as word ids on disk, and the affiliations of its target words.
 
-Every target word is affiliated with a source position (``rnnsmt.align.affiliation``), and ``</s>`` with ``</s>`` of
-the source.
+Each target word is affiliated with one source word, which is the centre of the window of source words that the network
+reads (``rnnsmt.align.affiliation``). The target word ``</s>`` is affiliated with ``</s>`` of the source. In training,
+the affiliations follow from the alignment links of the sentence pair; in the search, from the links within a phrase
+pair, as in Moses.
 
-Training affiliates the words of whole sentences; the search affiliates those of a phrase pair by the links within it,
-as Moses does.
+The directory of the examples has the format of ``rnnsmt.networks.data``. The JSON file is ``examples.json``, the
+vocabularies are ``vocab.source.txt`` and ``vocab.target.txt``. The array ``affiliations.npy``, int32 [target words],
+contains the 0-based position in the source sentence of the word with which each target word is affiliated.
 
-The examples are a directory of ids (``rnnsmt.networks.data``). The JSON file is ``examples.json``, the vocabularies are
-``vocab.{source,target}.txt``; ``affiliations.npy``, int32 [target words], has the source position in the sentence with
-which every target word is affiliated.
-
-Input ids of the network are those of one matrix: the target words first, the source words after them. Positions before
-a sentence have id 0 of their side, those after it ``</s>``.
+The input ids of the network are row numbers of one embedding matrix, with the target words first, then the source
+words. Positions before the beginning of a sentence have id 0 of their side, positions after its end the id of ``</s>``.
 """
 
 from collections.abc import Sequence
@@ -52,11 +51,11 @@ def windows_at(
     """Return the source words around positions in sentences, [B, 2 window + 1], from left to right.
 
     Args:
-        words: source words of all sentences, each ending in ``</s>``, which is also used for positions after it.
-        begin, end: [B] or numbers, range in ``words`` of the sentence of each position.
+        words: source words of all sentences, each ending in ``</s>``, which also pads windows after the end.
+        begin, end: range in ``words`` of the sentence of each position, [B], or one range for all positions.
         places: [B], positions in ``words``.
         window: number of words on each side of a position.
-        padding: the word that is used for positions before the beginning of a sentence.
+        padding: the word that pads windows before the beginning of a sentence.
     """
     around = places[:, None] + np.arange(-window, window + 1)
     first, last = np.reshape(begin, (-1, 1)), np.reshape(end, (-1, 1)) - 1
@@ -69,10 +68,10 @@ FORMAT = IdFormat("examples.json", "rnnsmt-nnjm-examples-3", ("source", "target"
 
 
 class Examples(IdDirectory):
-    """The sentence pairs of a bitext; an example is a target word or ``</s>``.
+    """Open directory of a bitext; an example is a target word or ``</s>``.
 
     Attributes:
-        affiliations: int32, source position in the sentence with which every target word is affiliated.
+        affiliations: int32 [target words], position in the source sentence with which each target word is affiliated.
         unknown_words: number of distinct target words outside the vocabulary.
     """
 
@@ -87,7 +86,7 @@ class Examples(IdDirectory):
         self.unknown_words = self.number("distinct unknown target words")
 
     def _affiliations_agree(self) -> bool:
-        """Return whether every target word has an affiliation, which is a position in its source sentence."""
+        """Return whether every target word has an affiliation, and all are positions in the source sentence."""
         if len(self.affiliations) != len(self.target.words):
             return False
         for begin in range(0, len(self.target.offsets) - 1, PAIRS):
@@ -102,7 +101,7 @@ class Examples(IdDirectory):
 
     @property
     def arrays(self) -> list[NDArray[np.generic]]:
-        """Return all arrays."""
+        """Return all memory-mapped arrays."""
         return [*super().arrays, self.affiliations]
 
     def __len__(self) -> int:
@@ -110,10 +109,10 @@ class Examples(IdDirectory):
         return len(self.target.words)
 
     def inputs(self, places: NDArray[np.int64], order: int, window: int) -> NDArray[np.int64]:
-        """Return the inputs of the examples ``places`` [B], int64 [B, 2 window + order].
+        """Return the inputs of the examples at the positions ``places`` [B], int64 [B, 2 window + order].
 
-        Columns: the source words from ``window`` before to ``window`` after the affiliated one, then the order - 1
-        target words before the predicted one, the oldest first.
+        The columns are the 2 window + 1 source words around the affiliated word, from left to right, then the order - 1
+        target words before the predicted word, the oldest first.
         """
         pair = np.searchsorted(self.target.offsets, places, side="right") - 1
         begin, end = self.source.offsets[pair], self.source.offsets[pair + 1]
@@ -121,7 +120,7 @@ class Examples(IdDirectory):
         return np.concatenate([words.astype(np.int64) + len(self.target_vocabulary), self.history(places, order)], 1)
 
     def history(self, places: NDArray[np.int64], order: int) -> NDArray[np.int64]:
-        """Return the order - 1 target words before the examples ``places`` [B], int64 [B, order - 1], oldest first."""
+        """Return the order - 1 target words before the positions ``places`` [B], int64 [B, order - 1], oldest first."""
         return contexts_at(self.target.words, places, order - 1, self.target_vocabulary.eos)
 
 
@@ -138,11 +137,11 @@ def prepare_examples(
 
     Args:
         sources, targets, alignments: files; the n-th files are parallel.
-        vocabularies: vocabularies of the source and of the target side of the files.
+        vocabularies: source vocabulary and target vocabulary.
     """
     directory, stats = Path(output_dir), TextStats()
     numbers = Interner(), Interner()
-    ids = [np.empty(0, np.int32) for _ in vocabularies]  # per side, the vocabulary's id of each word number
+    ids = [np.empty(0, np.int32) for _ in vocabularies]  # for each side, the vocabulary id of each word number
     discarded, several, unlinked = 0, 0, 0
     with (
         write_id_directory(directory, FORMAT) as writer,
@@ -186,15 +185,13 @@ def affiliated_sentences(
     ids: Sequence[NDArray[np.int32]],
     vocabularies: tuple[Vocabulary, Vocabulary],
 ) -> tuple[tuple[Sequences, Sequences], NDArray[np.int32]]:
-    """Return the sentences of a block as ids with ``</s>``, and the affiliations of the target words.
-
-    ``</s>`` is affiliated with ``</s>``.
+    """Return the sentences of a block as ids with ``</s>``, and the affiliations of the target words and ``</s>``.
 
     Args:
         block: sentence pairs with links.
-        mask: [S], the sentence pairs to return, all of which have links.
-        ids: per side the id of every word number of the block.
-        vocabularies: vocabularies of the source and of the target side.
+        mask: bool [S], the sentence pairs to return, all of which must have links.
+        ids: for each side, the vocabulary id of each word number.
+        vocabularies: source vocabulary and target vocabulary.
     """
     links = np.ascontiguousarray(block.links.T)
     affiliated = affiliations(block.link_offsets, links[0], links[1], block.target_offsets)
@@ -212,12 +209,13 @@ def affiliated_sentences(
 def _with_ends(
     flat: NDArray[np.int32], bounds: NDArray[np.int64], mask: NDArray[np.bool_], ids: NDArray[np.int32], end: int
 ) -> Sequences:
-    """Return the ids of the sentences that are kept, each followed by ``end``.
+    """Return the ids of the selected sentences, each followed by ``end``.
 
     Args:
-        flat, bounds: word numbers of all sentences, and the offset of each sentence.
-        mask: [S], which sentences are kept.
-        ids: id of every word number.
+        flat: word numbers of all sentences, one after the other.
+        bounds: [S + 1], offset of each sentence in ``flat``.
+        mask: bool [S], the selected sentences.
+        ids: id of each word number.
     """
     lengths = np.diff(bounds)
     words = ids[flat[np.repeat(mask, lengths)]]

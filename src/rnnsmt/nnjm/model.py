@@ -1,14 +1,14 @@
-"""The neural network joint model of Devlin et al. (2014), section 2, and the files of a network.
+"""The neural network joint model of Devlin et al. (2014), section 2, and its model files.
 
-p(t_i | history, window) = softmax(W_o g + b_o), where the inputs are the 2 w + 1 source words around the word s_a with
-which t_i is affiliated (``rnnsmt.nnjm.examples``), and the n - 1 target words before t_i, the oldest first::
+p(t_i | history, window) = softmax(W_o g + b_o). The inputs are the 2 w + 1 source words around the word s_a with which
+t_i is affiliated (``rnnsmt.nnjm.examples``), and the n - 1 target words before t_i, the oldest first::
 
     x = [R(s_{a-w}); ...; R(s_{a+w}); R(t_{i-n+1}); ...; R(t_{i-1})]
     h = f(W_1 x + b_1)
     g = f(W_2 h + b_2)
 
-With w = 5 and n = 4 these are 14 inputs. Source and target words have separate rows in R, the target words first. The
-equations, the gradient and the scoring are those of the CSLM, whose inputs are target words only
+With w = 5 and n = 4, there are 14 inputs. Source and target words have separate rows in R, the target words first. The
+code for the equations, the gradient and the scores is that of the CSLM, whose inputs are only target words
 (``rnnsmt.networks.feed_forward``).
 """
 
@@ -28,7 +28,7 @@ FORMAT = ModelFormat("rnnsmt-nnjm-2", "a joint model", "train it again with `net
 
 
 class JointContent(FeedForwardContent):
-    """The metadata of a model file, with the source words."""
+    """Metadata of a model file, including the source words."""
 
     sizes: JointSizes
     source_words: Annotated[DistinctWords, Field(alias="source words")]
@@ -40,5 +40,5 @@ class JointContent(FeedForwardContent):
 
 
 def load_model(path: StrPath, device: torch.device | str = "cpu") -> TrainedNetwork:
-    """Read a model onto a device."""
+    """Load a model on a device."""
     return feed_forward.load_model(path, FORMAT, JointContent, device)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NnjmNetwork(Network):
-    """The neural network joint model (Devlin et al. 2014), trained on a word-aligned bitext as the CSLM on text."""
+    """The neural network joint model (Devlin et al. 2014), trained like the CSLM, but on a word-aligned bitext."""
 
     data = ("examples",)
     texts = ("source", "alignment", "source_vocabulary", "target_vocabulary")
@@ -24,14 +24,14 @@ class NnjmNetwork(Network):
     version = 3
 
     def prepare(self, texts: TrainingTexts, output_dir: str) -> dict[str, object]:
-        """Write both sides of a bitext as ids, with the affiliation of every target word."""
+        """Write both sides of a bitext as ids, and the affiliation of every target word."""
         from rnnsmt.nnjm.examples import prepare_examples
 
         vocabularies = texts.vocabulary(0), texts.vocabulary(1)
         return prepare_examples(texts.source, texts.target, texts.alignment, vocabularies, output_dir)
 
     def task(self, data: Sequence[Path], settings: JointSettings, seed: int, setup: "DeviceSetup") -> "Task":
-        """Return the training on a bitext with links."""
+        """Return the training task, given the directory of a bitext."""
         from rnnsmt.nnjm.examples import Examples
         from rnnsmt.nnjm.training import nnjm_task
 
@@ -40,7 +40,7 @@ class NnjmNetwork(Network):
     def perplexity(
         self, model: StrPath, inputs: list[str], other: StrPath | None, device: str, threads: int
     ) -> "PerplexityReport":
-        """Compute the perplexity of the target words of a directory of `networks prepare`; ``other`` is a CSLM."""
+        """Compute the perplexity of the target side of a directory of `networks prepare`; ``other`` is a CSLM."""
         from rnnsmt.nnjm.scorer import perplexity_report
 
         if len(inputs) > 1:

@@ -1,4 +1,4 @@
-"""Probabilities of target words by a trained joint model, and the perplexity of a bitext with links."""
+"""Probabilities of target words under a trained joint model, and the perplexity of a word-aligned bitext."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -24,12 +24,12 @@ BLOCK = 50_000
 
 
 class JointScorer(NGramScorer):
-    """The probabilities of a joint model; a context is the window of source words and the preceding target words.
+    """Scorer of n-grams with a joint model; a context is a window of source words, then the preceding target words.
 
     Attributes:
-        source_vocabulary: the source words; the input id of a source word is its id plus ``first_source``.
-        window: number of source words on each side of the affiliated one.
-        width: number of source words of a window.
+        source_vocabulary: the source vocabulary; the input id of a source word is its id plus ``first_source``.
+        window: number of source words on each side of the affiliated word.
+        width: number of source words in a window.
     """
 
     def load(self, path: StrPath, device: torch.device) -> TrainedNetwork:
@@ -42,16 +42,16 @@ class JointScorer(NGramScorer):
         return trained
 
     def windows(self, words: list[str]) -> NDArray[np.int32]:
-        """Return the windows of a source sentence of n words as input ids, int32 [n + 1, width].
+        """Return the windows in a source sentence of n words as input ids, int32 [n + 1, width].
 
-        Row i is the window of target words affiliated with source word i, row n that of ``</s>``.
+        Row i is the window for target words that are affiliated with source word i, row n the window for ``</s>``.
         """
         ids = self.source_vocabulary.ids(words, eos=True)
         around = windows_at(ids, 0, len(ids), np.arange(len(ids)), self.window, NULL)
         return around + np.int32(self.first_source)
 
     def score_windows(self, windows: Ids, window_of: Ids, histories: Ids, owner: Ids, words: Ids) -> Scores:
-        """Compute ``score`` of contexts given as windows and histories; each window is computed only once.
+        """Compute ``score`` of contexts that are given as windows and histories; each window is computed only once.
 
         On a CPU, the scores are bit-identical to those of ``score``.
 
@@ -59,7 +59,7 @@ class JointScorer(NGramScorer):
             windows: int32 [W, width], input ids of source words.
             window_of: int32 [C], row of ``windows`` of each context.
             histories: int32 [C, order - 1], the preceding target words, oldest first.
-            owner, words: as in ``score``, requests for the C contexts.
+            owner, words: as in ``score``; ``owner`` are indices of the C contexts.
         """
         if not isinstance(self._engine, CpuEngine):
             return self.score(np.concatenate([windows[window_of], histories], 1), owner, words)
@@ -75,15 +75,15 @@ class JointScorer(NGramScorer):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Compute the influence of every source word on the prediction of every word of a translation.
 
-        The influence is the decrease of ln p when the source word is replaced with UNK in the window.
+        The influence is the decrease of ln p when UNK replaces the source word in the window.
 
         Args:
             source: the words of the source sentence [m].
-            affiliated: [n], source position with which every target word is affiliated.
+            affiliated: [n], source position with which each target word is affiliated.
             target: the words of the translation [n].
 
         Returns:
-            ln p of the target words [n], and its decreases [n, m]; 0 for source words outside the window.
+            ln p of the target words [n], and the decreases of ln p [n, m]; 0 for source words outside the window.
         """
         ids = self.ids(target)
         history = np.concatenate([np.full(self.order - 1, self.padding, np.int32), ids])

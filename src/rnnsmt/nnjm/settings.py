@@ -1,8 +1,8 @@
 """The sizes of a joint model, its training settings, and three presets; does not import torch.
 
-``paper``: sizes, initial weights, activation function, self-normalisation and minibatches as Devlin et al. (2014)
-describe them. They train by gradient descent with a rate of 0.001 that is halved when the validation likelihood gets
-worse; here, the optimizer is Adam with a constant rate, as in the preset of the CSLM.
+``paper``: sizes, initial weights, activation function, self-normalisation and minibatches as in Devlin et al. (2014),
+who train by gradient descent with a learning rate of 0.001 that is halved when the validation likelihood decreases.
+Here, the optimizer is Adam with a constant learning rate, as in the preset of the CSLM.
 
 ``small`` and ``demo``: networks for a CPU, chosen for the same reasons as the presets of the CSLM
 (``rnnsmt.cslm.settings``).
@@ -24,10 +24,10 @@ class JointSizes(FeedForwardSizes):
 
     Attributes:
         vocabulary: number of target classes, including id 0 (padding before the sentence, never predicted), id 1 (UNK)
-            and the last id (``</s>``); target words before the predicted one have the same ids.
-        source_vocabulary: number of source ids, including the same special ids.
+            and the last id (``</s>``). The preceding target words have the same ids.
+        source_vocabulary: number of source ids, including these three special ids.
         order: number of target words of an n-gram, including the predicted one.
-        window: number of source words on each side of the affiliated one.
+        window: number of source words on each side of the affiliated word.
         projection: dimension of the projection of an input.
         hidden_1, hidden_2: number of units of the hidden layers.
     """
@@ -43,29 +43,29 @@ class JointSizes(FeedForwardSizes):
 
     @property
     def context(self) -> int:
-        """Return the number of inputs: the window of source words, then the preceding target words."""
+        """Return the number of inputs, which are the window of source words and the preceding target words."""
         return 2 * self.window + self.order
 
     @property
     def inputs(self) -> int:
-        """Return the number of input ids: the target ids first, the source ids after them."""
+        """Return the number of input ids, which are the target ids, then the source ids."""
         return self.vocabulary + self.source_vocabulary
 
     @property
     def ranges(self) -> list[range]:
-        """Return the ids of each position of the context: source ids in the window, then target ids."""
+        """Return the ids that each position of the context may have: source ids in the window, then target ids."""
         source, target = range(self.vocabulary, self.inputs), range(self.vocabulary)
         return [source] * (2 * self.window + 1) + [target] * (self.order - 1)
 
     @property
     def first_layer_bytes(self) -> int:
-        """Return the bytes of the first layer computed for every id of each position, which a search keeps."""
+        """Return the size in bytes of the first layer precomputed for every id of each position, as in a search."""
         return sum(map(len, self.ranges)) * self.hidden_1 * 4
 
 
 @section
 class JointSettings(FeedForwardSettings):
-    """Settings of training on a bitext with links."""
+    """Settings of training on a word-aligned bitext."""
 
     window: Annotated[
         int, Field(ge=0, description="number of source words on each side of the affiliated source word")

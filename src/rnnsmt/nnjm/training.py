@@ -1,6 +1,6 @@
-"""Training of a joint model on a bitext with links; the loop is in ``rnnsmt.networks.training``.
+"""Training of a joint model on a word-aligned bitext; the training loop is in ``rnnsmt.networks.training``.
 
-Whole sentence pairs are held out for validation: examples of one sentence share most of their inputs.
+Whole sentence pairs are held out for validation, because the examples of a sentence share most of their inputs.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from rnnsmt.nnjm.settings import JointSettings
 
 
 def nnjm_task(examples: Examples, settings: JointSettings, seed: int, setup: DeviceSetup) -> FeedForwardTask:
-    """Split the examples into training and held-out ones, and create the network."""
+    """Split the examples into training and held-out examples, create the network, and return the task."""
 
     def rows(index: Index) -> NDArray[np.int64]:
         words = examples.target.words[index].astype(np.int64)
@@ -42,9 +42,9 @@ def nnjm_task(examples: Examples, settings: JointSettings, seed: int, setup: Dev
 
 
 def draw_pairs(target: Sequences, words: int, seed: int) -> Index:
-    """Draw sentence pairs with at least ``words`` target words in total; return their numbers, ascending.
+    """Draw sentence pairs with at least ``words`` target words in total; return their indices, ascending.
 
-    One pair remains for training, so a single pair is not drawn.
+    At least one pair remains for training.
     """
     # 4 bytes per pair: the only array of training that grows with the text
     order = np.arange(len(target.offsets) - 1, dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""The columns of the paper: the score of the RNN Encoder-Decoder, and the word penalty."""
+"""Score columns that the paper adds to the phrase table: score of the RNN Encoder-Decoder, and word penalty."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class RnnScore(ScoreColumn):
     """log p(target | source) of the RNN Encoder-Decoder (Cho et al. 2014, section 3.1).
 
-    The score is a natural logarithm; it includes EOS and is not normalised by length. Each score differs by less than
-    1e-4 from that of the pair computed alone. Matrix products are computed in full float32 precision.
+    The score is a natural logarithm; it includes EOS and is not normalised by length. It differs by less than 1e-4 from
+    the score that is computed for the pair alone. Matrix products are computed in full float32 precision.
     """
 
     label = "RNN"
@@ -41,9 +41,9 @@ class RnnScore(ScoreColumn):
 
 
 class WordsOutsideShortlist(ScoreColumn):
-    """The word penalty (WP) of the paper: the number of target words outside the vocabulary, the shortlist.
+    """The word penalty (WP) of the paper: the number of target words outside the vocabulary (shortlist) of the network.
 
-    This is not the WordPenalty of Moses, which counts all words. Source words that are not in the phrase table are
+    It differs from the WordPenalty of Moses, which counts all words. Source words that are not in the phrase table are
     copied to the output by the decoder and are not counted. Their number is the same in every translation of a
     sentence, so counting them would not change any ranking.
     """

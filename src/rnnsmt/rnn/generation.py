@@ -1,7 +1,6 @@
 """Generation of target phrases by ancestral sampling and beam search.
 
-Id 0 ("no word") is never generated; UNK is treated as a word. Targets that have not ended after ``max_length`` words
-are discarded.
+Id 0 ("no word") is never generated; UNK is treated as a word. Targets of more than ``max_length`` words are discarded.
 """
 
 from collections.abc import Sequence
@@ -48,7 +47,7 @@ def sample_targets(
 ) -> list[list[Target]]:
     """Draw ``draws`` targets for each source, word by word from p; return the distinct ones by descending score.
 
-    The draws for a source depend only on the seed and on its position in ``sources``. sources: ids with EOS.
+    The draws for a source phrase depend only on the seed and on its position in ``sources``, which are ids with EOS.
     """
     targets: list[list[Target]] = []
     step = max(ROWS // draws, 1)
@@ -70,8 +69,12 @@ def _draw(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Draw one target for every row of ``uniform`` [R, K], by inversion of the cumulative distribution of each word.
 
-    uniform: numbers in [0, 1), the same number of consecutive rows for every source. Return ids [R, K], arbitrary after
-    the EOS, and log p [R], -inf where there is no EOS within K words.
+    Args:
+        sources: source phrases, ids with EOS.
+        uniform: random numbers in [0, 1); each source has the same number of consecutive rows.
+
+    Returns:
+        Ids [R, K], which are arbitrary after EOS, and log p [R], -inf for targets without EOS within K words.
     """
     context, device = _context(model, sources)
     rows = torch.arange(len(sources), device=device).repeat_interleave(len(uniform) // len(sources))
@@ -87,8 +90,8 @@ def _draw(
         shares = scores.exp()
         shares[:, 0] = 0
         shares = shares.cumsum(1)
-        # chance is scaled by the sum of the shares, which is below 1 because id 0 is excluded; right=True never selects
-        # a class of probability 0
+        # chance is scaled by the sum of the shares, which is below 1 because id 0 is excluded; with right=True, a class
+        # of probability 0 is never selected
         word = torch.searchsorted(shares, chance[:, k : k + 1] * shares[:, -1:], right=True)[:, 0].clamp_max(eos)
         total += torch.where(alive, scores.gather(1, word[:, None])[:, 0], 0.0)
         words[:, k] = word
@@ -112,10 +115,10 @@ def _distinct(words: NDArray[np.int64], scores: NDArray[np.float64], eos: int) -
 
 
 class _Decoder:
-    """The decoder of a network for ``beam_search``: its states after the words of the open hypotheses."""
+    """Decoder of a network for ``beam_search``, with its states after the words of the open hypotheses."""
 
     def __init__(self, model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]]) -> None:
-        """Encode the sources, given as ids with EOS."""
+        """Encode the source phrases, given as ids with EOS."""
         self.model, self.eos = model, model.sizes.target_vocabulary - 1
         self.context, self.device = _context(model, sources)
         self.states = self.context.state
@@ -142,9 +145,9 @@ class _Decoder:
 def best_targets(
     model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]], beam: int, max_length: int, nbest: int = 1
 ) -> list[list[BeamHypothesis]]:
-    """Search for the ``nbest`` most probable targets of each source with ``beam`` open prefixes.
+    """Search for the ``nbest`` most probable targets of each source with a beam of ``beam`` open prefixes.
 
-    The targets are sorted by descending score. Every open prefix is also a target. sources: ids with EOS.
+    The targets are sorted by descending score. Every open prefix followed by EOS is a target. sources: ids with EOS.
     """
     targets: list[list[BeamHypothesis]] = []
     step = max(ROWS // beam, 1)
@@ -157,7 +160,7 @@ def best_targets(
 
 
 def _context(model: RNNEncoderDecoder, sources: Sequence[NDArray[np.int32]]) -> tuple[DecoderContext, torch.device]:
-    """Encode sources, padded to one length; return the decoder's context and the device of the network."""
+    """Encode source phrases as one padded batch; return the context of the decoder and the device of the network."""
     device = model.output.G_l.device
     lengths = torch.tensor([len(source) for source in sources])
     padded = torch.zeros(len(sources), int(lengths.max()), dtype=torch.int64)

@@ -8,11 +8,11 @@ The gated unit applies the reset gate BEFORE the recurrent matrix (``torch.nn.GR
     r  = sigmoid(W_r x + U_r h)             z  = sigmoid(W_z x + U_z h)
     h~ = tanh(W x + b + U (r * h))          h' = z * h + (1 - z) * h~
 
-``Encoder.step`` and ``Decoder.step`` compute one step in plain operations, for scoring, generation and the variant
-``supplementary``. In training, ``GatedSteps`` computes all steps of a batch. It and ``Readout``, for scoring and
-training, have hand-written gradients (``rnnsmt.rnn.steps``); autograd differentiates the rest of the network in
-``loss_and_gradient``. The end of this module reads and writes model files, which contain sizes, parameters and
-vocabulary hashes.
+``Encoder.step`` and ``Decoder.step`` compute one step for scoring, for generation and for the variant
+``supplementary``. In training, ``GatedSteps`` computes all steps of a batch. ``Readout`` is used in scoring and in
+training. ``GatedSteps`` and ``Readout`` have hand-written gradients (``rnnsmt.rnn.steps``); autograd differentiates the
+rest of the network in ``loss_and_gradient``. The module also reads and writes model files, which contain sizes,
+parameters and the hashes of the vocabularies.
 """
 
 from collections.abc import Sequence
@@ -41,8 +41,8 @@ class DecoderContext(NamedTuple):
 
     Attributes:
         state: [B, H], s_0, from which the first word is predicted.
-        terms: [B, 3H], C c, C_r c and C_z c side by side, for the next states.
-        readout: [B, 2M], O_c c + b_o, for the words.
+        terms: [B, 3H], the concatenation of C c, C_r c and C_z c, for the next states.
+        readout: [B, 2M], O_c c + b_o, for the prediction of words.
     """
 
     state: Tensor
@@ -55,9 +55,9 @@ class DecoderContext(NamedTuple):
 
 
 class GatedUnit(nn.Module):
-    """The parameters of a layer of gated hidden units, with its word embedding, which has a bias, and projections.
+    """Parameters of a layer of gated hidden units: word embedding with a bias, input matrices, recurrent matrices.
 
-    All three projections share one embedding, so the input matrices have rank E.
+    The input matrices W, W_r and W_z share one embedding, so their products with it have rank E.
     """
 
     def __init__(self, vocabulary: int, E: int, H: int) -> None:
@@ -73,14 +73,14 @@ class GatedUnit(nn.Module):
         return embedding(words, self.embedding) + self.b_embedding
 
     def steps(self, x: Tensor, h: Tensor, terms: Tensor | None, dtype: torch.dtype | None) -> Tensor:
-        """Compute the states [K + 1, B, H] from h on; arguments as in ``GatedSteps``."""
+        """Compute the states [K + 1, B, H] of K steps that begin in state h; arguments as in ``GatedSteps``."""
         matrices = self.W_r, self.W_z, self.W, self.b, self.U_r, self.U_z, self.U
         states: Tensor = GatedSteps.apply(x, h, terms, dtype, *matrices)
         return states
 
 
 class Encoder(GatedUnit):
-    """The recurrent encoder: c is the state h after x_1 .. x_N and EOS, in the variant ``supplementary`` tanh(V h)."""
+    """Recurrent encoder: c is the state h after x_1 .. x_N and EOS; in the variant ``supplementary``, c = tanh(V h)."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__(sizes.source_vocabulary, sizes.embedding, sizes.hidden)
@@ -101,7 +101,7 @@ class Encoder(GatedUnit):
 
 
 class Decoder(GatedUnit):
-    """The recurrent decoder, with its context matrices C, C_r, C_z and V'."""
+    """Recurrent decoder, with the matrices C, C_r, C_z and V' that multiply c."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__(sizes.target_vocabulary, sizes.embedding, sizes.hidden)
@@ -111,9 +111,9 @@ class Decoder(GatedUnit):
         self.supplementary = sizes.variant == "supplementary"
 
     def begin(self, c: Tensor) -> tuple[Tensor, Tensor]:
-        """Return s_0 = tanh(V' c + b) [B, H] and the terms of c in every later step [B, 3H], given c [B, H].
+        """Return s_0 = tanh(V' c + b) [B, H] and ``DecoderContext.terms`` [B, 3H], given c [B, H].
 
-        In the variant ``supplementary``, s_0 is the state after a first step with a zero embedding.
+        In the variant ``supplementary``, s_0 is the state after one more step, whose embedding is 0.
         """
         s = torch.tanh(linear(c, self.V, self.b_V))
         terms = torch.cat([linear(c, C) for C in (self.C, self.C_r, self.C_z)], 1)
@@ -122,7 +122,7 @@ class Decoder(GatedUnit):
         return s, terms
 
     def step(self, s: Tensor, words: Tensor, terms: Tensor) -> Tensor:
-        """Return s_k [B, H], given s_{k-1} [B, H] and words y_k [B]. terms: the terms of c from ``begin``."""
+        """Return s_k [B, H], given s_{k-1} [B, H], the words y_k [B] and the ``terms`` that ``begin`` returned."""
         return self.advance(s, self.embed(words), terms)
 
     def advance(self, s: Tensor, e: Tensor, terms: Tensor) -> Tensor:
@@ -131,7 +131,7 @@ class Decoder(GatedUnit):
         r = torch.sigmoid(linear(e, self.W_r) + linear(s, self.U_r) + of_reset)
         z = torch.sigmoid(linear(e, self.W_z) + linear(s, self.U_z) + of_update)
         if self.supplementary:
-            # this variant applies the reset gate after the matrices, and also to the context
+            # this variant applies the reset gate after the matrices, and also to the term of c
             recurrent = r * (linear(s, self.U) + of_candidate)
         else:
             recurrent = linear(r * s, self.U) + of_candidate
@@ -140,7 +140,7 @@ class Decoder(GatedUnit):
 
 
 class Output(nn.Module):
-    """The readout with maxout, and the parameters G_l and b_G of the low-rank softmax G_l G_r."""
+    """The maxout readout, and the parameters of the softmax: the low-rank weight matrix G_l G_r and the bias b_G."""
 
     def __init__(self, sizes: RnnSizes) -> None:
         super().__init__()
@@ -168,7 +168,7 @@ class RNNEncoderDecoder(nn.Module):
         singular vectors of a matrix drawn from N(0, 1); biases are 0.
 
         Args:
-            seed: seed of the initial parameters; None: they are not initialised.
+            seed: seed of the initial parameters; None: the parameters are not initialised.
         """
         super().__init__()
         self.sizes = sizes
@@ -196,7 +196,7 @@ class RNNEncoderDecoder(nn.Module):
 
         Args:
             words: ids [B, N], each row ending in EOS, followed by arbitrary ids as padding.
-            lengths: [B], length of each row with its EOS; the state is unchanged by padding.
+            lengths: [B], length of each row with EOS; padding does not change the state.
         """
         e = self.encoder.embed(words)
         h = e.new_zeros(words.shape[0], self.sizes.hidden)
@@ -205,7 +205,7 @@ class RNNEncoderDecoder(nn.Module):
         return self.encoder.finish(h)
 
     def decoder_context(self, c: Tensor) -> DecoderContext:
-        """Compute s_0 and the terms of c [B, H] in every later step."""
+        """Compute s_0 and the terms of all later steps that depend on c [B, H]."""
         return DecoderContext(*self.decoder.begin(c), linear(c, self.output.O_c, self.output.b_o))
 
     def softmax_input(self, s: Tensor, previous: Tensor | None, readout: Tensor) -> Tensor:
@@ -213,8 +213,8 @@ class RNNEncoderDecoder(nn.Module):
 
         Args:
             s: [B, H], the states s_{k-1}.
-            previous: [B], the words y_{k-1}; None, or id 0 in a row, if there is no previous word.
-            readout: [B, 2M], of the ``DecoderContext``.
+            previous: [B], the words y_{k-1}, id 0 in rows without a previous word; None: no row has a previous word.
+            readout: [B, 2M], ``DecoderContext.readout``.
         """
         e = None if previous is None else self.decoder.embed(previous) * (previous != 0)[:, None]
         units: Tensor = self.output(s, e, readout, None, NOTHING_DRAWN)
@@ -254,14 +254,14 @@ def loss_and_gradient(
 ) -> Tensor:
     """Fill ``.grad`` of every parameter with the gradient of -sum log p(y | x) over the batch; return that sum.
 
-    Every parameter must have a ``.grad``, which is overwritten. Padding is computed, and its gradient is 0.
+    Every parameter must have a ``.grad``, which is overwritten. The loss and the gradients of padding are 0.
 
     Args:
         source, target: ids [N, B] and [T, B], ending in EOS and padded with EOS.
         lengths: [2, B], numbers of source ids and of target ids without padding.
         dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
-        draws: the masks of dropout, which is applied to the non-recurrent units, embeddings and maxout units (Zaremba
-            et al. 2014), and the classes of the softmax.
+        draws: the dropout masks, and the classes of the softmax. Dropout is applied to the non-recurrent units (Zaremba
+            et al. 2014): embeddings and maxout units.
 
     Returns:
         A float64 scalar tensor.
@@ -278,7 +278,7 @@ def loss_and_gradient(
     )
     h = encoder.steps(x, x.new_zeros(x.shape[1], H), None, dtype)
     c = h.gather(0, lengths[0][None, :, None].expand(1, -1, H))[0]
-    # all matrices that multiply c are stacked, so forward and backward pass take one product each
+    # all matrices that multiply c are stacked, so the forward pass and the backward pass need one product each
     of_c = torch.cat([decoder.V, decoder.C_r, decoder.C_z, decoder.C, output.O_c])
     first, terms, readout = product(c, of_c.t(), dtype).split([H, 3 * H, len(output.O_c)], 1)
     s = decoder.steps(y, torch.tanh(first + decoder.b_V), terms, dtype)
@@ -297,24 +297,24 @@ FORMAT = ModelFormat("rnnsmt-rnn-1", "an RNN Encoder-Decoder", "train the networ
 
 
 def save_model(path: StrPath, model: RNNEncoderDecoder, meta: dict[str, Any]) -> None:
-    """Write a network, atomically. meta: plain values, which must include ``hashes_of`` the vocabularies."""
+    """Write a network, atomically. meta: values of built-in types, including those of ``hashes_of``."""
     write_model(path, FORMAT, model, model.sizes, {"meta": meta})
 
 
 class RnnContent(ModelContent):
-    """The metadata of a model file; the words are in the files of the vocabularies."""
+    """Metadata of a model file; the words are in separate vocabulary files."""
 
     sizes: RnnSizes
 
 
 def load_model(path: StrPath, device: torch.device | str = "cpu") -> tuple[RNNEncoderDecoder, dict[str, Any]]:
-    """Read a network onto ``device``; return it and the ``meta`` of ``save_model``."""
+    """Load a network on ``device``; return it and the ``meta`` of ``save_model``."""
     model, content = read_model(path, FORMAT, RnnContent, lambda sizes: RNNEncoderDecoder(sizes, seed=None), device)
     return model, content.meta
 
 
 def hashes_of(vocabularies: Sequence[Vocabulary]) -> dict[str, str]:
-    """Return the hashes of the vocabularies of source and target, entries of ``meta``."""
+    """Return the hashes of the source and the target vocabulary, which are entries of ``meta``."""
     source, target = vocabularies
     return {"source vocabulary": source.hash(), "target vocabulary": target.hash()}
 
@@ -322,7 +322,7 @@ def hashes_of(vocabularies: Sequence[Vocabulary]) -> dict[str, str]:
 def load_model_with(
     path: StrPath, vocabularies: Sequence[Vocabulary], place: StrPath, device: torch.device | str = "cpu"
 ) -> RNNEncoderDecoder:
-    """Read a network that was trained with these vocabularies of source and target; ``place`` is named in messages."""
+    """Load a network, and check that it was trained with these vocabularies (see ``check_vocabularies``)."""
     model, meta = load_model(path, device)
     numbers = model.sizes.source_vocabulary, model.sizes.target_vocabulary
     check_vocabularies(path, meta, numbers, vocabularies, place)
@@ -339,8 +339,12 @@ def check_vocabularies(
     """Check that a network was trained with these vocabularies of source and target.
 
     Args:
-        path, place: file of the network and directory of the vocabularies, for messages.
-        meta, numbers: its metadata, and its numbers of source and target ids.
+        path, place: file of the network and directory of the vocabularies, for error messages.
+        meta: entry ``meta`` of the network's metadata, with the hashes of the vocabularies.
+        numbers: numbers of source and target ids of the network.
+
+    Raises:
+        InputError: the vocabularies are those of another network.
     """
     for (name, value), vocabulary, number in zip(hashes_of(vocabularies).items(), vocabularies, numbers, strict=True):
         if meta.get(name) != value or len(vocabulary) != number:
@@ -353,7 +357,7 @@ def check_vocabularies(
 def load_model_of(
     vocabularies: Sequence[Vocabulary], place: StrPath, path: StrPath, setup: DeviceSetup
 ) -> RNNEncoderDecoder:
-    """Read a network as ``load_model_with``, and write its device to the log."""
+    """Load a network as ``load_model_with`` does, and write its device to the log."""
     model = load_model_with(path, vocabularies, place, setup.device)
     say(f"{Path(path).name}: computed on {setup}")
     return model

@@ -21,13 +21,13 @@ class RnnNetwork(Network):
     version = 7
 
     def prepare(self, texts: TrainingTexts, output_dir: str) -> dict[str, object]:
-        """Write the vocabularies of both sides; the pairs are those of `phrases extract`."""
+        """Write the vocabularies of both sides; the phrase pairs are written by `phrases extract`."""
         from rnnsmt.rnn.pairs import write_vocabularies
 
         return write_vocabularies(texts.source, texts.target, output_dir, texts.vocab_sizes)
 
     def task(self, data: Sequence[Path], settings: RnnSettings, seed: int, setup: "DeviceSetup") -> "Task":
-        """Return the training on phrase pairs in the vocabularies."""
+        """Return the training task, given the file of phrase pairs and the directory of vocabularies."""
         from rnnsmt.rnn.pairs import Pairs
         from rnnsmt.rnn.training import RnnTask
 

@@ -28,7 +28,7 @@ def translate(
     device: Device = Rnn.device,
     threads: Threads = THREADS,
 ) -> Values[list[tuple[str, float]]]:
-    r"""Translate phrases with the network, by beam search for the target with the highest log p(target | source).
+    r"""Translate phrases with the network by beam search for the targets with the highest log p(target | source).
 
     The output has one target per line. With ``nbest=N``, it has the N best targets of every phrase instead, one per
     line: ``0-based line number ||| target ||| log p``.
@@ -51,7 +51,7 @@ def translate(
         For every source phrase, its targets with log p(target | source), best first.
 
     Raises:
-        InputError: a phrase is empty, ``nbest`` is more than ``beam``, the network has other vocabularies,
+        InputError: a phrase is empty, ``nbest`` is more than ``beam``, the network was trained with other vocabularies,
             or torch is not installed.
     """
     if nbest is not None and nbest > beam:

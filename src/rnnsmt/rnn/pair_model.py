@@ -1,4 +1,4 @@
-"""Networks of other packages on phrase pairs (``rnnsmt.rnn.pair_network``): training, model file, scores."""
+"""Training, model files and scores of networks that other packages define (``rnnsmt.rnn.pair_network``)."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ ROWS = 8192
 
 
 class PairContent(ModelContent):
-    """The metadata of a model file; the words are in the files of the vocabularies."""
+    """Metadata of a model file; the words are in separate vocabulary files."""
 
     sizes: PairSizes
 
@@ -38,7 +38,7 @@ def format_of(network: "PairNetwork") -> ModelFormat:
 
 
 class PairNetworkTask(PhrasePairTask):
-    """Training of a network, whose gradient autograd computes."""
+    """Training of a ``PairNetwork``; autograd computes the gradient."""
 
     settings: PairSettings
 
@@ -61,7 +61,10 @@ class PairNetworkTask(PhrasePairTask):
 
 
 def pair_scores(name: str, inputs: ColumnInputs) -> Iterator[NDArray[np.float32]]:
-    """Yield log p(target | source) of the pairs of a column by a trained network."""
+    """Load the network of a score column, and yield log p(target | source) of the phrase pairs in blocks.
+
+    name: name of the network in ``NETWORKS``.
+    """
     network: Any = NETWORKS[name]
 
     def build(sizes: PairSizes) -> Any:

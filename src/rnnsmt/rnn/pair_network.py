@@ -1,7 +1,7 @@
-"""A network of another package that scores phrase pairs: its settings, its training and its score column.
+"""Base classes for networks that are defined in other packages and score phrase pairs.
 
-A subclass of ``PairNetwork`` says what the network computes. Training, held-out pairs, learning curve, model file,
-checkpoints and scores follow (``rnnsmt.rnn.pair_model``). This module does not import torch.
+A subclass of ``PairNetwork`` defines the network. Training, evaluation on held-out pairs, learning curve, model files,
+checkpoints and scores are provided by ``rnnsmt.rnn.pair_model``. This module does not import torch.
 """
 
 from abc import abstractmethod
@@ -27,10 +27,10 @@ __all__ = ["PairNetwork", "PairNetworkScore", "PairSettings"]
 
 
 class PairNetwork(Network):
-    """A network that computes log p(target | source) of phrase pairs, in the vocabularies of the run.
+    """Base class of a network that computes log p(target | source) of phrase pairs.
 
     Attributes:
-        name: its name in the entry points.
+        name: name of the network's entry point.
     """
 
     name: str
@@ -38,15 +38,16 @@ class PairNetwork(Network):
 
     @abstractmethod
     def module(self, settings: Any, source: int, target: int) -> "nn.Module":
-        """Return the network, which has parameters but no buffers, for the numbers of source and target ids.
+        """Create a network without buffers, given its settings and the numbers of source and target ids.
 
-        Its function ``log_probability(source, source_lengths, target, target_lengths)`` returns log p [B] of pairs,
-        natural logarithms. Its arguments are int64 ids [B, N] and [B, T], which end in EOS, and the lengths [B] with
-        EOS. All pairs of a call have equal lengths. Id 1 are words outside the vocabulary, the last id is EOS.
+        The network must have the method ``log_probability(source, source_lengths, target, target_lengths)``, which
+        returns log p [B] of B phrase pairs, natural logarithms. ``source`` and ``target`` are int64 ids [B, N] and
+        [B, T], each row ending in EOS; the lengths [B] include EOS. All pairs of a call have the same source length and
+        the same target length. Id 1 is UNK (words outside the vocabulary), the last id is EOS.
         """
 
     def task(self, data: Sequence[Path], settings: Any, seed: int, setup: "DeviceSetup") -> "Task":
-        """Return the training on phrase pairs."""
+        """Return the training task, given the file of phrase pairs and the directory of vocabularies."""
         from rnnsmt.rnn.pair_model import PairNetworkTask
         from rnnsmt.rnn.pairs import Pairs
 
@@ -55,7 +56,7 @@ class PairNetwork(Network):
 
 
 class PairNetworkScore(ScoreColumn):
-    """log p(target | source) of a ``PairNetwork``; the attribute ``network`` is its name in the entry points."""
+    """log p(target | source) of a ``PairNetwork``; a subclass sets ``network`` to the name of its entry point."""
 
     uses_vocabularies = True
 

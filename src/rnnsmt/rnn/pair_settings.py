@@ -1,4 +1,4 @@
-"""Sizes and training settings of a network of another package on phrase pairs. This module does not import torch."""
+"""Sizes and training settings of a network that another package defines. This module does not import torch."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
@@ -27,7 +27,7 @@ from rnnsmt.networks.settings import (
 
 @network_sizes
 class PairSizes(NetworkSizes):
-    """The sizes of a network: numbers of classes and of weights, and the settings of its training."""
+    """The sizes of a network: numbers of source ids, target ids and weights, and the settings of its training."""
 
     source_vocabulary: Size
     target_vocabulary: Size
@@ -41,9 +41,10 @@ class PairSizes(NetworkSizes):
 
 @section
 class PairSettings(TrainingSettings):
-    """The settings of a training run on phrase pairs; a subclass adds those of its network, and makes them a section.
+    """The settings of a training run on phrase pairs; a subclass adds those of its network.
 
-    Minibatches have pairs of equal lengths, and their loss is the mean of -log p.
+    The decorator of subclasses is ``section``. The pairs of a minibatch have equal source lengths and equal target
+    lengths. The loss is the mean of -log p.
     """
 
     batch: Batch = 64
@@ -73,7 +74,7 @@ class PairSettings(TrainingSettings):
         return {"small": cls()}
 
     def sizes(self, *vocabularies: int) -> PairSizes:
-        """Return the sizes, of which the network determines the number of weights."""
+        """Raise ``NotImplementedError``: the number of weights is known only after the network has been created."""
         raise NotImplementedError
 
     def held_out_of(self, pairs: int) -> int:

@@ -1,6 +1,7 @@
-"""Phrase pairs with the word ids of a network: those of the store (``rnnsmt.phrases.pairs``), in its vocabularies.
+"""Phrase pairs of a file of ``rnnsmt.phrases.pairs``, with word ids in the vocabularies of a network.
 
-The vocabularies are a directory: ``vocab.source.txt`` and ``vocab.target.txt``, files of ``rnnsmt.networks.data``.
+The vocabularies are the files ``vocab.source.txt`` and ``vocab.target.txt`` of a directory, in the format of
+``rnnsmt.networks.data``.
 """
 
 import hashlib
@@ -24,19 +25,20 @@ BLOCK = 1 << 20
 
 
 def vocabulary_files(directory: StrPath) -> list[Path]:
-    """Return the vocabularies of source and target in a directory."""
+    """Return the paths of the source and the target vocabulary in a directory."""
     return [Path(directory) / f"vocab.{side}.txt" for side in SIDES]
 
 
 @dataclass(frozen=True)
 class PhraseSide:
-    """One side of the pairs; ids are those of the network.
+    """One side of phrase pairs; its methods return the ids of the network.
 
     Attributes:
-        phrases: the phrases of all runs or pairs, as ids of the store.
-        first: [runs + 1], the first pair of each run; None: phrase i is that of pair i.
-        ids: int32 [words of the store], the id of each word; UNK for words outside the vocabulary.
-        eos: the id of the end of a phrase.
+        phrases: the phrases with the word ids of the file: one phrase for each run, i.e. for consecutive pairs with the
+            same source phrase, or one phrase for each pair.
+        first: [runs + 1], the first pair of each run; None: there is one phrase for each pair.
+        ids: int32 [words of the file], the network's id of each word; UNK for words outside the vocabulary.
+        eos: the network's id of the end of a phrase.
     """
 
     phrases: PhraseIds
@@ -78,7 +80,7 @@ class PhraseSide:
         return replace(self, phrases=self.phrases.select(self._numbers(index)), first=None)
 
     def blocks(self) -> Iterator[NDArray[np.int32]]:
-        """Yield the ids of all pairs, with EOS, and unmap the pages that have been read."""
+        """Yield the ids of the phrases of all pairs, with EOS, in blocks; unmap the pages that have been read."""
         pairs = len(self.phrases.offsets) - 1 if self.first is None else int(self.first[-1])
         for begin in range(0, pairs, BLOCK):
             yield self.joined(np.arange(begin, min(begin + BLOCK, pairs)))
@@ -87,13 +89,13 @@ class PhraseSide:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs of a store in the vocabularies of a network.
+    """The phrase pairs of a file, with word ids in the vocabularies of a network.
 
     Attributes:
-        store: the pairs as ids of the store.
-        fingerprint: SHA-256 of pairs and vocabularies.
-        sides: source and target.
-        vocabularies: those of source and target.
+        store: the open file, with its own word ids.
+        fingerprint: SHA-256 of phrase pairs and vocabularies.
+        sides: source side and target side.
+        vocabularies: source vocabulary and target vocabulary.
     """
 
     store: PhrasePairs
@@ -103,7 +105,7 @@ class Pairs:
 
     @classmethod
     def open(cls, path: StrPath, vocabularies: StrPath) -> "Pairs":
-        """Open a store and a directory of vocabularies.
+        """Open a file of phrase pairs and a directory of vocabularies.
 
         Raises:
             InputError: a file is missing or malformed.
@@ -112,7 +114,7 @@ class Pairs:
 
     @classmethod
     def of(cls, store: PhrasePairs, vocabularies: StrPath) -> "Pairs":
-        """Return the pairs of an open store, given a directory of vocabularies.
+        """Return the pairs of an open file of phrase pairs, given a directory of vocabularies.
 
         Raises:
             InputError: a vocabulary is missing or malformed.
@@ -130,7 +132,7 @@ class Pairs:
         return len(self.sides[1].phrases.offsets) - 1
 
     def at(self, index: Index) -> "Pairs":
-        """Copy the pairs ``index`` [K], ascending, into memory; at any time, few pages of the store are mapped."""
+        """Copy the pairs ``index`` [K], ascending, into memory; at any time, few pages of the file are mapped."""
         parts = read_apart(lambda some: [side.at(some) for side in self.sides], index, self.release)
         source, target = (
             replace(sides[0], phrases=PhraseIds.concatenated([side.phrases for side in sides]))
@@ -151,12 +153,12 @@ class Pairs:
         self.store.release()
 
     def expect_random_access(self) -> None:
-        """Prepare for reading pairs in no order, see ``rnnsmt.base.arrays.expect_random_access``."""
+        """Prepare for reading pairs in random order, see ``rnnsmt.base.arrays.expect_random_access``."""
         self.store.expect_random_access()
 
 
 def words_outside(pairs: Pairs, begin: int, end: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the number of target words outside the vocabulary, for the pairs ``begin`` to ``end - 1``."""
+    """Yield, in blocks, the numbers of target words outside the vocabulary of the pairs ``begin`` to ``end - 1``."""
     side = pairs.sides[1]
     for first in range(begin, end, BLOCK):
         index = np.arange(first, min(first + BLOCK, end))
@@ -172,8 +174,11 @@ def write_vocabularies(
     """Write the vocabularies of the most frequent words of texts, and a report; return the statistics of the stage.
 
     Args:
-        source, target: the texts of each side, which are parallel.
-        sizes: sizes of both vocabularies, EOS not counted.
+        source, target: text files of each side; both sides are parallel.
+        sizes: sizes of both vocabularies, not counting EOS.
+
+    Raises:
+        InputError: a side has no words, or the sides have different numbers of lines.
     """
     counts = [
         count_words(list(paths), f"on the {side} side of the corpus")

@@ -1,10 +1,10 @@
 """Computation of log p(target | source) for many phrase pairs, in which common prefixes are computed once.
 
-A batch consists of several thousand consecutive lines of the table. Its source phrases form a prefix tree (trie), which
-is processed level by level, so each distinct prefix is encoded once: the state of a recurrent network after a prefix
-depends only on the words of this prefix (in the decoder also on the source phrase). The targets of each source phrase
-form another trie. The softmax over the whole target vocabulary takes nearly all the time: it is computed once per
-distinct (source, target prefix).
+A batch consists of several thousand consecutive phrase pairs. Its source phrases form a prefix tree (trie), which is
+processed level by level, so that each distinct prefix is encoded once: the state of a recurrent network after a prefix
+depends only on the words of this prefix (in the decoder, also on the source phrase). The targets of each source phrase
+form another trie. The softmax over the whole target vocabulary, which takes nearly all the time, is computed once for
+each distinct pair of a source phrase and a target prefix.
 """
 
 from collections import deque
@@ -29,7 +29,7 @@ from rnnsmt.rnn.pairs import Pairs
 
 @dataclass(frozen=True)
 class Sizing:
-    """Batch sizes: numbers of table lines, rows of states and rows of the softmax that are computed at a time."""
+    """Batch sizes: numbers of phrase pairs (``lines``), states (``rows``) and softmax rows computed at a time."""
 
     lines: int
     rows: int
@@ -56,8 +56,8 @@ def score_batches(
 ) -> Iterator[NDArray[np.float32]]:
     """Yield the natural-log scores of the pairs ``begin`` to ``end - 1``, in batches; each target includes its EOS.
 
-    threads: number of batches that are computed concurrently (on a GPU at most ``CUDA_BATCHES``); does not change any
-        score.
+    threads: number of batches that are computed concurrently, on a GPU at most ``CUDA_BATCHES``. The scores do not
+        depend on it.
     """
     meter = Meter("scoring", end - begin, "pairs")
     sizing = CPU
@@ -79,7 +79,7 @@ def score_batches(
 
 
 def _batches(pairs: Pairs, begin: int, end: int, lines: int) -> Iterator[tuple[int, int]]:
-    """Yield batches (begin, end) of at most ``lines`` pairs, without splitting the pairs of a source if possible."""
+    """Yield ranges (begin, end) of at most ``lines`` pairs; pairs of the same source remain together if possible."""
     while begin < end:
         last = min(begin + lines, end)
         if last < end:
@@ -123,12 +123,12 @@ def score_phrases(
 ) -> NDArray[np.float64]:
     """Return log p(target | source) of P phrase pairs, natural logarithms, float64 [P].
 
-    This is the score of a given pair everywhere: the sum over the words of the target and EOS (Cho et al. 2014, section
-    3.1). ``rnnsmt.rnn.generation`` adds up the same terms while it searches targets, and the loss of the training
-    (``rnnsmt.rnn.training``) is minus its mean.
+    The score of a pair is the sum over the words of the target and EOS (Cho et al. 2014, section 3.1).
+    ``rnnsmt.rnn.generation`` sums the same terms in its search, and the training loss (``rnnsmt.rnn.training``) is the
+    mean or the sum of the negative scores.
 
     Args:
-        softmax: that of the output layer of the model.
+        softmax: the softmax of the output layer of ``model``.
         source, target: the phrases of the pairs.
     """
     c, sources = encode_distinct(model, *source, device, sizing.rows)
@@ -159,7 +159,7 @@ def encode_distinct(
         rows: number of states that are computed at a time.
 
     Returns:
-        c of the K distinct phrases [K, H], and the index of each phrase among them [P].
+        c of the K distinct phrases, [K, H], and the index of each phrase among the distinct phrases, [P].
     """
     levels = prefix_levels(words, lengths, np.zeros(len(lengths), np.int64))
     which = np.zeros(len(lengths), np.int64)
@@ -190,7 +190,7 @@ class _Nodes(NamedTuple):
 
 
 def _step(model: RNNEncoderDecoder, nodes: _Nodes, terms: Tensor, level: Level, rows: int) -> _Nodes:
-    """Compute the nodes of a level from those of the previous level. terms: [sources, ...], of ``DecoderContext``."""
+    """Compute the nodes of a level from those of the previous level. terms: ``DecoderContext.terms`` of all sources."""
     parents, words = (torch.from_numpy(array).to(terms.device) for array in (level.parents, level.words))
     states = torch.empty(len(parents), model.sizes.hidden, device=parents.device)
     sources = nodes.sources[parents]
@@ -214,13 +214,13 @@ def _log_p(
 
     Args:
         nodes: all nodes of the level.
-        readout: [sources, 2M], of ``DecoderContext``.
+        readout: [sources, 2M], ``DecoderContext.readout``.
         places: [k], indices of nodes.
         words: [k], the word after each of these nodes.
         rows: number of rows of the softmax that are computed at a time.
     """
     log_p = np.empty(len(words))
-    # words sorted by node, so that they can be split at the boundaries of the chunks of nodes
+    # words sorted by node, so that they can be split where the chunks of nodes end
     order = np.argsort(places, kind="stable")
     begins = np.arange(0, len(nodes.states), rows)
     for begin, group in zip(begins, np.split(order, np.searchsorted(places[order], begins[1:])), strict=True):

@@ -1,9 +1,9 @@
 """Sizes of an RNN Encoder-Decoder, settings of its training, and three presets. This module does not import torch.
 
 ``paper``: sizes, initialisation, Adadelta and minibatches of 64 pairs drawn at random as in the paper. Details that the
-paper omits are those of its authors' public configuration of the phrase model (GroundHog, experiments/nmt): ten
-minibatches are sorted by length together, the loss is summed over the minibatch, gradients are clipped at norm 1,
-training takes 3,000,000 updates.
+paper omits are taken from its authors' public configuration of the phrase model (GroundHog, experiments/nmt): the pairs
+of ten minibatches are sorted by length together, the loss is summed over the minibatch, gradients are clipped at norm
+1, and training takes 3,000,000 updates.
 
 ``small``: a network for a CPU.
 
@@ -14,11 +14,12 @@ training takes 3,000,000 updates.
   softmax, and with 0.01 the network learns little more than unigrams in the first hundreds of updates.
 * Minibatches of 256: matrix products of 64 rows do not use a CPU fully. Their pairs have equal lengths.
 * Clipping at norm 20: at norm 1 every gradient would be clipped, which is slightly worse.
-* One epoch and dropout, chosen on pairs of held-out sentences: a network overfits the pairs of the table in the first
-  epoch without dropout, and in the second epoch with dropout (research/worth.md).
-* Softmax over 1,000 sampled classes and the words of the minibatch: more than twice the pairs per second.
-* Matrix products of rounded factors (``reduced``) where these are faster: on Multi30k the held-out log p per word after
-  300 updates differs by 0.003.
+* One epoch and dropout, chosen on the pairs of held-out sentences: without dropout, a network overfits the pairs of the
+  table in the first epoch; with dropout, in the second epoch (research/worth.md).
+* Softmax over 1,000 sampled classes and the words of the minibatch: training on more than twice as many pairs per
+  second.
+* Matrix products of rounded factors (``reduced``) where these are faster: on Multi30k, the held-out log p per word
+  after 300 updates differs by 0.003.
 
 ``demo``: the same for the demo corpus, limited to about a minute of CPU time. Dropout 0.2 was chosen on pairs of
 held-out sentences: log p per word -1.39, with 0.1 -1.41, without dropout -1.55.
@@ -50,11 +51,11 @@ from rnnsmt.networks.settings import (
 
 Variant = Literal["paper", "supplementary"]
 VARIANTS: tuple[str, ...] = get_args(Variant)
-"""Network architectures: the main text and the authors' code, or the equations of the supplementary material."""
+"""Network architectures: that of the paper's main text and its authors' code, or that of the supplementary material."""
 
 Batching = Literal["lengths", "random"]
-"""Composition of a minibatch: pairs with equal source lengths and equal target lengths, or, as in the authors' code,
-the next pairs of the random order, of which those of ten minibatches are sorted by length together."""
+"""Composition of minibatches. ``lengths``: pairs with equal source lengths and equal target lengths. ``random``, as in
+the authors' code: the pairs of ten minibatches are drawn at random, sorted by length and divided into minibatches."""
 
 
 @network_sizes
@@ -66,7 +67,7 @@ class RnnSizes(NetworkSizes):
             (EOS).
         embedding: dimension of the word embeddings, and rank of the input and output matrices.
         hidden: number of units of h and s.
-        maxout: number of units after pooling; there are twice as many before.
+        maxout: number of maxout units, each the maximum of two linear units.
         variant: one of ``VARIANTS``.
     """
 
@@ -163,7 +164,7 @@ class RnnSettings(TrainingSettings):
 
     @classmethod
     def incompatible(cls, values: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return the settings that require a hand-written gradient, which the variant ``supplementary`` lacks."""
+        """Return the settings that must be 0 for the variant ``supplementary``, which has no hand-written gradient."""
         if values["variant"] != "supplementary":
             return {}
         return dict.fromkeys(("dropout", "sampled_classes"), "--variant supplementary")

@@ -1,8 +1,8 @@
 """The gated units over all steps of a batch, and the readout, with hand-written gradients.
 
-``GatedSteps`` is several times faster on a CPU than the gradient by autograd, which keeps a node for every small
-operation of every step and computes the gradient of a weight matrix step by step. Equations, names and shapes are those
-of ``rnnsmt.rnn.model``.
+On a CPU, ``GatedSteps`` is several times faster than autograd, which keeps a node for every small operation of every
+step and computes the gradient of a weight matrix step by step. Equations, names and shapes are those of
+``rnnsmt.rnn.model``.
 """
 
 from typing import Any
@@ -15,10 +15,10 @@ from rnnsmt.networks.gradients import product
 
 
 class GatedSteps(torch.autograd.Function):
-    """The states of gated units over K steps, and their gradient, with one matrix product for all steps if possible.
+    """States of gated units over K steps, and their gradient; where possible, one matrix product for all steps.
 
-    A variable ``d_x`` is the gradient of the loss with respect to x. Every factor that is used several times is rounded
-    once.
+    A variable ``d_x`` is the gradient of the loss with respect to x. Factors that are used several times are rounded
+    only once.
     """
 
     @staticmethod
@@ -30,7 +30,7 @@ class GatedSteps(torch.autograd.Function):
         Args:
             x: [K, B, E], the embedded words.
             h: [B, H], the first state.
-            terms: [B, 3H], the terms of c in reset gate, update gate and candidate at every step, or None.
+            terms: [B, 3H], the terms of c in reset gate, update gate and candidate, the same at every step; or None.
             dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
             matrices: W_r, W_z, W, b, U_r, U_z, U.
         """
@@ -61,7 +61,7 @@ class GatedSteps(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, d_states: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients of the arguments of ``forward``, given that of the states."""
+        """Return the gradients of the arguments of ``forward``, given the gradient of the states."""
         x, states, gates, reset_states, candidates, of_inputs, recurrent, U = ctx.saved_tensors
         dtype, (K, B, H) = ctx.dtype, candidates.shape
         # d: of the state after the step; d_inputs: of the pre-activations of reset gate, update gate and candidate
@@ -91,7 +91,7 @@ class GatedSteps(torch.autograd.Function):
 
 
 class Readout(torch.autograd.Function):
-    """The readout with maxout, and its gradient; names and rounding as in ``GatedSteps``."""
+    """Maxout readout, and its gradient; names and rounding as in ``GatedSteps``."""
 
     @staticmethod
     def forward(
@@ -103,11 +103,11 @@ class Readout(torch.autograd.Function):
 
         Args:
             s: [..., B, H], the states s_{k-1}.
-            e: [..., B, E], the embeddings e_{k-1}, 0 in rows without a previous word; there may be fewer than states:
-                then the first ones have no previous word. None: there is none in any row.
+            e: [..., B, E], the embeddings e_{k-1}, 0 in rows without a previous word. If ``e`` has fewer steps than
+                ``s``, the first steps of ``s`` have no previous word. None: no row has a previous word.
             term: [B, 2M], the term of c, O_c c + b_o.
             dtype: type to which the factors of matrix products are rounded; None: they are not rounded.
-            draws: the masks of dropout, which is applied to the maxout units.
+            draws: the dropout masks of the maxout units.
             matrices: O_h, O_y, G_r.
         """
         O_h, O_y, G_r = matrices
@@ -126,7 +126,7 @@ class Readout(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, d_g: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients of the arguments of ``forward``, given that of its result."""
+        """Return the gradients of the arguments of ``forward``, given the gradient of its result."""
         s, e, a, m, factors, O_h, O_y, G_r = ctx.saved_tensors
         dtype = ctx.dtype
         d_G_r = product(d_g.flatten(0, -2).t(), m.flatten(0, -2), dtype)

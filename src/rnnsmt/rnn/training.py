@@ -1,10 +1,10 @@
 """Training of an RNN Encoder-Decoder on phrase pairs: minibatches, held-out pairs, task.
 
-The loop is in ``rnnsmt.networks.training``. Each pair occurs once per epoch, in random order. The pairs of a minibatch
-have equal source lengths and equal target lengths (``PairBatches``), or similar lengths and padding
+The training loop is in ``rnnsmt.networks.training``. Each pair occurs once per epoch, in random order. The pairs of a
+minibatch have equal source lengths and equal target lengths (``PairBatches``), or have similar lengths and are padded
 (``SortedBatches``).
 
-The likelihood of held-out pairs is computed with the network and with a unigram model.
+The likelihood of held-out pairs is computed under the network and under a unigram model.
 """
 
 import math
@@ -28,9 +28,10 @@ from rnnsmt.rnn.settings import RnnSettings
 
 
 def pair_tensors(pairs: Pairs, index: Index, device: torch.device | str = "cpu") -> tuple[Tensor, ...]:
-    """Return pairs on the device, int64: source [N, B] and target [T, B] with EOS, padded with EOS, and lengths [2, B].
+    """Return pairs as int64 tensors on the device: source ids [N, B], target ids [T, B], and lengths [2, B].
 
-    The lengths are the numbers of source and target ids with EOS, without padding.
+    Each column of ids ends in EOS and is padded with EOS. The lengths are the numbers of source and target ids,
+    including EOS but not padding.
     """
     lengths = np.stack([side.lengths(index) for side in pairs.sides])
     parts = [side.padded(index) for side in pairs.sides]
@@ -40,7 +41,7 @@ def pair_tensors(pairs: Pairs, index: Index, device: torch.device | str = "cpu")
 
 
 def longer_side(pairs: Pairs, index: Index) -> Index:
-    """Return the length of the longer side of pairs, with EOS."""
+    """Return the length of the longer side of each pair, with EOS."""
     return np.maximum(*(side.lengths(index) for side in pairs.sides))
 
 
@@ -55,7 +56,7 @@ def group_by_length(pairs: Pairs, index: Index) -> list[Index]:
 
 
 class PairBatches(WindowBatches):
-    """Minibatches of phrase pairs of equal lengths.
+    """Minibatches of phrase pairs with equal source lengths and equal target lengths.
 
     The pairs of incomplete minibatches are carried over to the next window, except at the end of an epoch.
 
@@ -97,7 +98,7 @@ class PairBatches(WindowBatches):
         return ready
 
     def _with_trained(self, waiting: Index, order: Index) -> Index:
-        """Return the pairs that are waiting, followed by those of a window that are not held out."""
+        """Return ``waiting``, followed by the pairs of ``order`` that are not held out."""
         return np.concatenate([waiting, order[~np.isin(order, self.held_out)]])
 
     def state(self) -> dict[str, Any]:
@@ -115,11 +116,11 @@ ROWS = 256
 
 
 class PhrasePairTask(PairTask):
-    """Training of a network on phrase pairs; its function ``log_probability`` is that of ``RNNEncoderDecoder``.
+    """Training of a network on phrase pairs; the network has a method ``log_probability`` as ``RNNEncoderDecoder``.
 
     Attributes:
-        trained: number of pairs without held-out pairs.
-        validation: the held-out pairs, in groups of equal lengths, as arguments of ``log_probability``.
+        trained: number of training pairs, i.e. of pairs that are not held out.
+        validation: batches of held-out pairs with equal lengths, each a tuple of arguments of ``log_probability``.
     """
 
     pairs: Pairs
@@ -148,11 +149,11 @@ class PhrasePairTask(PairTask):
         self.evaluations = evenly(self.total, settings.evaluations)
 
     def tensors(self, index: Index, update: int) -> tuple[Tensor, ...]:
-        """Return the tensors of ``pair_tensors``."""
+        """Return the tensors of ``pair_tensors`` for the pairs ``index``."""
         return pair_tensors(*self.loaded.of(index), self.setup.device)
 
     def longer_sides(self, index: Index) -> Index:
-        """Return the length of the longer side of pairs, with EOS."""
+        """Return the length of the longer side of each pair, with EOS."""
         return longer_side(*self.loaded.of(index))
 
     def loss_and_gradient(self, model: Any, *batch: Any) -> Tensor:
@@ -218,7 +219,7 @@ class RnnTask(PhrasePairTask):
         self.same_launches = settings.variant != "supplementary"
 
     def loss_and_gradient(self, model: RNNEncoderDecoder, *batch: Any) -> Tensor:
-        """Compute the gradient by hand, except for ``supplementary``, which has no hand-written gradient."""
+        """Use the hand-written gradient, or autograd for the variant ``supplementary``."""
         if self.settings.variant == "supplementary":
             return super().loss_and_gradient(model, *batch)
         source, target, lengths, draws = batch

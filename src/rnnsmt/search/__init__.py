@@ -1,7 +1,7 @@
-"""Stack decoder for Moses' phrase-based models: n-best lists, and neural features inside the search.
+"""Stack decoder for phrase-based models of Moses, with n-best lists and with neural features in the search.
 
-With neural features, many sentences are searched in lockstep, stack by stack. ``model.load_model`` and
-``decoder.decode`` keep a model in memory for several calls.
+With neural features, many sentences are decoded in lockstep, stack by stack. To keep a model in memory for several
+calls, use ``model.load_model`` and ``decoder.decode``.
 """
 
 from rnnsmt.search.operations import binarize, decode

@@ -22,8 +22,8 @@ from rnnsmt.search.sentence_search import SentenceSearch
 from rnnsmt.search.translation_options import look_up
 
 CHUNK = 1000
-"""Number of sentences that a command looks up and searches at a time, so that its memory does not grow with the text.
-Phrases that occur in several chunks are looked up again: 0.05 CPU s for each chunk."""
+"""Number of sentences that a command looks up and decodes at a time, so that its memory does not grow with the text.
+Phrases that occur in several chunks are looked up again, which takes 0.05 CPU s for each chunk."""
 
 
 def decode(
@@ -33,7 +33,10 @@ def decode(
 
     Args:
         weights: ``float64`` [F] in the order of ``model.feature_names``.
-        options: limits of the search, defaults if None.
+        options: limits of the search; None: the defaults.
+
+    Raises:
+        InputError: the number of weights is wrong, a weight is not finite, or a sentence is not tokenised.
     """
     weights = np.ascontiguousarray(weights, np.float64)
     if weights.shape != (len(model.feature_names),):
@@ -61,15 +64,15 @@ def translations(search: SentenceSearch) -> Iterator[Translation]:
 def features_of_derivations(
     model: SearchModel, sentences: list[str], derivations: Sequence[tuple[str, Sequence[Segment]]]
 ) -> np.ndarray:
-    """Compute the features of given derivations, for example those of another decoder.
+    """Compute the features of existing derivations, for example of those of another decoder.
 
     Args:
         sentences: tokenised source sentences.
-        derivations: text and phrases of each translation.
+        derivations: for each sentence, the text of a translation and its phrases.
 
     Returns:
-        ``float64`` [sentences, F]; NaN where the model cannot produce the derivation because its table lacks a phrase
-        pair.
+        ``float64`` [sentences, F]; NaN for a derivation that the model cannot produce, because a phrase pair is not in
+        its table.
     """
     looked_up = look_up(model, sentences)
     numbers = {word: number for number, word in enumerate(looked_up.words)}

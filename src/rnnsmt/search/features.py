@@ -1,4 +1,4 @@
-"""The networks that the search queries, as features of systems: CSLM and NNJM."""
+"""Networks that the search can use as features: CSLM and NNJM."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class SearchFeature(SystemFeature, ABC):
-    """A network that the search queries. The module imports torch and numba only in ``load``.
+    """Base class of a network that the search uses as a feature. Subclasses import torch and numba only in ``load``.
 
     Attributes:
-        needs_links: whether the word alignments of the phrase pairs are read.
+        needs_links: whether the feature requires the word alignments of the phrase pairs.
     """
 
     in_search = True
@@ -27,7 +27,7 @@ class SearchFeature(SystemFeature, ABC):
         """Load the network from a model file.
 
         Args:
-            name: name of the feature in the ini.
+            name: name of the feature in moses.ini.
             unknown: score of words outside the shortlist, see ``rnnsmt.config.features.UnknownScore``.
         """
 

@@ -1,13 +1,15 @@
-"""Search with neural features: many sentences, stack by stack, so that the networks score large batches.
+"""Search with neural features: many sentences in lockstep, stack by stack, so that the networks score large batches.
 
     for every stack of the sentences in progress:
         next_stack   add the scores of the networks to the cells of the last stack, which become hypotheses;
-                     choose the cells of the next stack: the best by the n-gram LM, of these ``cslm_cells``
-        gather       look up the n-grams of these cells in the store of each network; new ones are added
-        answer       evaluate the network for the new n-grams of all sentences, in one batch
+                     choose the cells of the next stack: first the best by n-gram LM, then ``cslm_cells`` of these
+        gather       look up the n-grams of these cells in the store of each network; add new n-grams to it
+        answer       compute the scores of the new n-grams of all sentences with the network, in one batch
+
+The store of a network is the cache of its n-gram scores (``kernels.neural_store.Store``).
 
 A sentence that is complete is replaced by the next one. Neither the requests of a sentence nor their scores depend on
-other sentences, so translations do not depend on the number of sentences in progress or on earlier scores.
+other sentences, so translations do not depend on the number of sentences in progress or on the cached scores.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +27,16 @@ T = TypeVar("T")
 
 
 class _Sentence:
-    """A sentence in progress: the stack to be filled next, and the cells, requests and groups selected for it."""
+    """Sentence in progress.
+
+    Attributes:
+        number: index of the sentence in the text.
+        words: number of source words.
+        room: capacity of its workspace, in source words.
+        work: its workspace.
+        stack: number of the stack to be filled next.
+        chosen: numbers of cells, requests and groups that ``choose_for_neural`` has selected for this stack.
+    """
 
     def __init__(self, number: int, words: int, room: int, work: Work) -> None:
         self.number, self.words, self.room, self.work = number, words, room, work
@@ -36,13 +47,13 @@ class _Sentence:
 class LockstepSearch:
     """Lockstep search of all sentences of a ``SentenceSearch``.
 
-    Workspaces have a capacity of ``LEAST_ROOM`` words times a power of two and are reused. Their total capacity is
-    ``SearchOptions.together`` times ``LEAST_ROOM`` words, so fewer long sentences are in progress at a time, and memory
-    does not grow with the length of the sentences.
+    Each workspace has a capacity of ``LEAST_ROOM`` words times a power of two, and is reused. The total capacity of all
+    workspaces is ``SearchOptions.together`` times ``LEAST_ROOM`` words. If sentences are long, fewer of them are in
+    progress at a time, so memory does not grow with the length of the sentences.
 
     Args:
-        search: the search, which has neural features.
-        pool: runs the compiled parts of the search.
+        search: the search, which must have neural features.
+        pool: threads that run the compiled parts of the search.
     """
 
     def __init__(self, search: SentenceSearch, pool: ThreadPoolExecutor) -> None:
@@ -60,7 +71,7 @@ class LockstepSearch:
         upcoming = 0
         number = next(waiting, None)
         while number is not None or under_way:
-            if not under_way:  # only now may stores be emptied: hypotheses contain context numbers
+            if not under_way:  # stores must not be emptied before: hypotheses contain context numbers
                 for feature, _ in self.search.neural:
                     feature.forget()
             while number is not None and not (under_way and self._is_full()):
@@ -83,13 +94,13 @@ class LockstepSearch:
                 upcoming += 1
 
     def _is_full(self) -> bool:
-        """Return whether a store must be emptied before further sentences are started."""
+        """Return whether the cache of a neural feature is full and must be cleared before another sentence begins."""
         return any(feature.full() for feature, _ in self.search.neural)
 
     def _workspace(self, words: int, may_wait: bool) -> tuple[int, Work] | None:
-        """Return a workspace for a sentence and its capacity in words.
+        """Return a workspace for a sentence of ``words`` words, and the capacity of the workspace in words.
 
-        Return None, which ``may_wait`` allows, if another sentence must end first.
+        If ``may_wait``, return None if a sentence in progress must be completed first.
         """
         room = LEAST_ROOM
         while room < words:
@@ -111,7 +122,7 @@ class LockstepSearch:
         return _Sentence(number, len(spans), *workspace)
 
     def _advance(self, under_way: list[_Sentence]) -> None:
-        """Fill one stack of every sentence, select the cells of the next stack, and score their n-grams."""
+        """Fill one stack of every sentence, choose the cells of its next stack, and score their n-grams."""
         stores = tuple(feature.store for feature, _ in self.search.neural)
         self._map(lambda sentence: self._next_stack(sentence, stores), under_way)
         asking = [sentence for sentence in under_way if sentence.stack <= sentence.words]

@@ -1,7 +1,7 @@
 """A Moses model in memory, without its weights: phrase table, reordering scores, n-gram LMs, neural features.
 
-The second half of the module defines the layout of a feature vector (the scores of the features of a ``moses.ini``) and
-parses the types of reordering models.
+The module also defines the layout of a feature vector, i.e. the order of the scores of all features of a ``moses.ini``,
+and parses the types of reordering models.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -56,23 +56,23 @@ class SearchModel:
 
     Attributes:
         ini: the ini that the model was loaded from.
-        feature_names: one name ``NAME:INDEX`` per scalar weight: stateful features first, in the order of the ini, then
-            the others, the unknown-word penalty last.
+        feature_names: one name ``NAME:INDEX`` per scalar weight. The stateful features come first, in the order of the
+            ini, then the other features, and the unknown-word penalty last.
         table: the phrase pairs, sorted by source phrase.
-        reordering_scores: ``int64`` [8], columns of the reordering table that hold the backward scores of the four
-            orientations, then the forward scores; -1 for none.
-        reordering_places: ``int64`` [8], columns of the feature vector that take these scores; several orientations may
-            share a column; -1 for none.
+        reordering_scores: ``int64`` [8], columns of the reordering table with the backward scores of the four
+            orientations, then with their forward scores; -1 for none.
+        reordering_places: ``int64`` [8], columns of the feature vector for these scores; several orientations may share
+            a column; -1 for none.
         hierarchical: whether the reordering model is hierarchical, i.e. uses blocks (Galley and Manning 2008) instead
             of words or phrases.
-        columns: ``int64`` column indices in a feature vector, by kind of feature.
+        columns: kind of feature -> ``int64`` [n], its columns in a feature vector.
         distortion_limit: in words, at most ``MAX_WINDOW``.
         table_limit: maximum number of translations per source phrase; 0 for no limit.
         longest: number of words of the longest source phrase that is looked up.
         drop_unknown: whether unknown words without a digit are dropped instead of passed through.
-        neural: the neural features; searches use those that ``lend`` returns.
-        looked_up: sentences of the last look-up and their ``TranslationOptions``.
-        release: function that unmaps the pages of mapped files that were read so far; later reads map them again.
+        neural: the neural features; a search uses the features that ``lend`` provides.
+        looked_up: the sentences of the last look-up, and their ``TranslationOptions``.
+        release: function that unmaps all pages of memory-mapped files read so far; later reads map them again.
     """
 
     ini: MosesIni
@@ -92,19 +92,20 @@ class SearchModel:
     release: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
-        """Keep the neural features for the first search."""
+        """Make the neural features available to the first search."""
         self._sets = [self.neural]
         self._idle = [self.neural]
 
     @contextmanager
     def lend(self) -> Iterator[list[NeuralFeature]]:
-        """Lend the neural features to one search, after which they are kept, with their scores, for another one.
+        """Provide neural features to one search, exclusively, within the ``with`` block.
 
-        Searches at the same time, in several threads, get different copies. Scores do not depend on those in a store,
-        so translations do not depend on other searches.
+        Afterwards, the features and their stored scores are available to the next search. Simultaneous searches in
+        several threads get separate copies of the features. A score is the same whether it is computed or was stored
+        before, so translations do not depend on other searches.
         """
         try:
-            features = self._idle.pop()  # the one returned last, so searches one after the other use the same stores
+            features = self._idle.pop()  # those returned last, so consecutive searches use the same stores
         except IndexError:
             features = [feature.copy() for feature in self.neural]
             self._sets.append(features)
@@ -116,7 +117,7 @@ class SearchModel:
             self._idle.append(features)
 
     def weights(self, ini: MosesIni) -> np.ndarray:
-        """Return the weights ``float64`` [F] of an ini that has the features of this model."""
+        """Return the weights in an ini with the features of this model, ``float64`` [F]."""
         return np.array([ini.weight(name) for name in self.feature_names])
 
     @property
@@ -126,13 +127,13 @@ class SearchModel:
 
     @property
     def listed(self) -> np.ndarray:
-        """Return the columns of the features in n-best lists: all that are tuned, as in Moses."""
+        """Return the columns of the features that n-best lists contain, which are all tuned features, as in Moses."""
         fixed = self.ini.fixed_scores()
         return np.array([column for column, name in enumerate(self.feature_names) if name not in fixed], np.int64)
 
 
 def model_files(ini: MosesIni, directory: Path | None, feature: Feature) -> tuple[Path, list[Path]]:
-    """Return the text file of a table or LM, and its binary forms in the order in which they are tried.
+    """Return the text file of a table or LM, and its existing binary forms in the order in which they are tried.
 
     The text file may be missing if there is a binary form.
 
@@ -140,7 +141,7 @@ def model_files(ini: MosesIni, directory: Path | None, feature: Feature) -> tupl
         directory: as ``model_dir`` of ``load_model``.
 
     Raises:
-        InputError: there is none of these files.
+        InputError: none of these files exists.
     """
     own = ini.file_of(feature)
     folders = dict.fromkeys([own.parent] if directory is None else [directory, own.parent])
@@ -164,11 +165,11 @@ def used_file(ini: MosesIni, directory: Path | None, feature: Feature) -> Path:
         directory: as ``model_dir`` of ``load_model``.
 
     Raises:
-        InputError: there is none, or a binary form is one of another version.
+        InputError: there is no such file, or a binary form was written by another version.
     """
 
     def ignore(path: Path, reason: str) -> None:
-        """Do not report a binary form that is not used: the search does when it loads the model."""
+        """Ignore the reason why a binary form is not used: ``load_model`` reports it."""
 
     mapped: tuple[Any, ...] | None = None
     if feature.kind in (PHRASE_DICTIONARY, "LexicalReordering"):  # one binary form has the scores of both
@@ -179,7 +180,7 @@ def used_file(ini: MosesIni, directory: Path | None, feature: Feature) -> Path:
 
 
 def _table_features(ini: MosesIni) -> tuple[Feature, Feature | None, bool]:
-    """Return the features of phrase table and reordering table, and whether a network needs the links of the pairs."""
+    """Return the features of the phrase table and the reordering table, and whether the word alignments are needed."""
     links = any(SEARCH_FEATURES[feature.network].needs_links for feature in ini.features if feature.network is not None)
     return some(ini, (PHRASE_DICTIONARY,))[0], single(ini, "LexicalReordering"), links
 
@@ -187,13 +188,13 @@ def _table_features(ini: MosesIni) -> tuple[Feature, Feature | None, bool]:
 def _map_table(
     ini: MosesIni, directory: Path | None, report: Callable[[Path, str], None]
 ) -> tuple[Path, PhraseTable] | None:
-    """Map the binary form of phrase table and reordering table that fits the ini and the text files.
+    """Map the binary form of phrase table and reordering table that agrees with the ini and with the text files.
 
     Args:
-        report: called with a binary form that does not fit, and the reason.
+        report: function that is called with each binary form that does not agree, and with the reason.
 
     Returns:
-        The file and the table; None if the text files are to be read.
+        The file and the table; None if the text files must be read.
     """
     dictionary, reordering, links = _table_features(ini)
     columns = feature_count(dictionary, str(ini.path))
@@ -218,13 +219,13 @@ def _map_table(
 def _map_lm(
     ini: MosesIni, directory: Path | None, feature: Feature, report: Callable[[Path, str], None]
 ) -> tuple[Path, Automaton, Callable[[], None]] | None:
-    """Map the binary form of an n-gram LM that fits the ARPA file.
+    """Map the binary form of an n-gram LM that agrees with the ARPA file.
 
     Args:
-        report: called with a binary form that does not fit, and the reason.
+        report: function that is called with each binary form that does not agree, and with the reason.
 
     Returns:
-        The file, the LM, and a function that unmaps the pages that were read so far; None if the ARPA file is to be
+        The file, the LM, and a function that unmaps the pages that were read so far; None if the ARPA file must be
         read.
     """
     text, binaries = model_files(ini, directory, feature)
@@ -269,10 +270,10 @@ def binarize(ini: MosesIni, directory: Path | None, output_dir: Path | None) -> 
 
     Args:
         directory: as ``model_dir`` of ``load_model``.
-        output_dir: directory of the binary forms; None: those of the text files.
+        output_dir: directory of the binary forms; None: each is written to the directory of its text file.
 
     Returns:
-        The binary forms, that of the table first, and the table.
+        The paths of the binary forms, beginning with that of the table, and the table.
     """
     dictionary, reordering, _ = _table_features(ini)
     lms = [ini.located(feature, directory) for feature in some(ini, LANGUAGE_MODELS)]
@@ -292,7 +293,7 @@ def load_lm(ini: MosesIni, directory: Path | None, feature: Feature) -> tuple[Au
     """Map the binary form of an n-gram LM, or read the ARPA file.
 
     Returns:
-        The LM, and a function that unmaps the pages that were read so far; None if nothing is mapped.
+        The LM, and a function that unmaps the pages that were read so far (None if the ARPA file was read).
     """
     mapped = _map_lm(ini, directory, feature, refuse_form)
     if mapped is None:
@@ -313,10 +314,13 @@ def load_model(
 
     Args:
         ini: the ini; its weights are ignored.
-        sentences: keep only phrases that occur in these tokenised sentences when text files are read; None keeps all.
-        model_dir: directory that overrides the files of the ini with files of the same base name, or with their binary
-            forms (tables for a text).
+        sentences: tokenised sentences; of text files, only phrases that occur in the sentences are kept. None: all.
+        model_dir: directory of files that are used instead of files in the ini with the same base names, such as tables
+            filtered for a text, or the binary forms of these files.
         threads, device: for neural features, see ``rnnsmt.search.neural.NetworkOptions``.
+
+    Raises:
+        InputError: a file is missing or malformed, or the decoder does not support the model.
     """
     directory = Path(model_dir) if model_dir is not None else None
     if directory is not None and not directory.is_dir():
@@ -369,12 +373,12 @@ def _networks(ini: MosesIni, directory: Path | None) -> list[tuple[Feature, Path
 
 
 def kinds_of_features(model: SearchModel, columns: Sequence[str]) -> list[str]:
-    """Return the display names of the features of a model ``[F]``: one per phrase score, the kind for other features.
+    """Return the display names of the scores of a feature vector [F]: names of phrase scores, otherwise the kind.
 
-    If several features are of the same kind, the name begins with the name of the feature.
+    If the model has several features of the same kind, the display name begins with the name of the feature.
 
     Args:
-        columns: names of the phrase scores after the fourth; without a name they are called score 5, score 6 and so on.
+        columns: names of the phrase scores after the fourth; scores without a name are called score 5, score 6, etc.
     """
     kinds = [""] * len(model.feature_names)
     for kind, places in model.columns.items():
@@ -393,7 +397,7 @@ def sum_by_kind(contributions: NDArray[np.float64], kinds: Sequence[str]) -> dic
 
     Args:
         contributions: ``[F]``, weight times value.
-        kinds: ``[F]``, kind of each feature, as returned by ``kinds_of_features``; several may be equal.
+        kinds: ``[F]``, kind of each feature, as returned by ``kinds_of_features``; kinds may be repeated.
     """
     sums = dict.fromkeys(kinds, 0.0)
     for kind, value in zip(kinds, contributions, strict=True):
@@ -407,8 +411,8 @@ ORIENTATIONS = {
     "monotonicity": (0, 1, 1, 1),
     "leftright": (0, 1, 0, 1),
 }
-"""For each type of reordering model, the indices of the scores of the orientations monotone, swap, discontinuous to the
-right and discontinuous to the left. Orientations with the same index share a score."""
+"""For each type of reordering model, the index of the score of each orientation: monotone, swap, discontinuous to the
+right, discontinuous to the left. Orientations with the same index share a score."""
 
 _STATEFUL = ("LexicalReordering", "Distortion", *LANGUAGE_MODELS)
 
@@ -416,11 +420,15 @@ SUPPORTED = (*_STATEFUL, PHRASE_DICTIONARY, "WordPenalty", "PhrasePenalty", "Unk
 """Kinds of features that the decoder supports, in addition to networks."""
 
 _SINGLE = ("WordPenalty", "PhrasePenalty", "UnknownWordPenalty", "Distortion")
-"""Kinds that a model has at most once, except kinds that are loaded from files."""
+"""Kinds of features without a file that a model may have only once."""
 
 
 def single(ini: MosesIni, kind: str) -> Feature | None:
-    """Return the feature of a kind, None if there is none."""
+    """Return the only feature of a kind; None if there is none.
+
+    Raises:
+        InputError: there are several.
+    """
     matching = [feature for feature in ini.features if feature.kind == kind]
     if len(matching) > 1:
         raise InputError(f"{ini.path}: {len(matching)} features of type {kind}; this decoder supports only one")
@@ -428,7 +436,11 @@ def single(ini: MosesIni, kind: str) -> Feature | None:
 
 
 def some(ini: MosesIni, kinds: tuple[str, ...]) -> list[Feature]:
-    """Return the features of the given kinds."""
+    """Return the features of the given kinds.
+
+    Raises:
+        InputError: there is none.
+    """
     matching = [feature for feature in ini.features if feature.kind in kinds]
     if not matching:
         raise InputError(f"{ini.path}: no feature of type {kinds[0]}; the decoder requires one")
@@ -438,7 +450,8 @@ def some(ini: MosesIni, kinds: tuple[str, ...]) -> list[Feature]:
 def feature_vector(ini: MosesIni) -> tuple[list[str], dict[str, np.ndarray]]:
     """Return the names of the scores in a feature vector, and their columns by kind of feature.
 
-    Stateful features come first, in the order of the ini, then the others, the unknown-word penalty last.
+    The stateful features come first, in the order of the ini, then the other features, and the unknown-word penalty
+    last.
     """
     _check_features(ini)
     stateful = [f for f in ini.features if f.kind in _STATEFUL or f.network is not None]
@@ -480,14 +493,16 @@ def _check_features(ini: MosesIni) -> None:
 
 
 def reordering_columns(ini: MosesIni, feature: Feature | None) -> tuple[np.ndarray, bool]:
-    """Parse the type of a reordering model: return the columns of its scores, and whether it is hierarchical.
+    """Parse the type of a reordering model; return the columns of its scores, and whether it is hierarchical.
 
-    The columns are ``int64`` [8]: those of the backward scores by orientation, then of the forward scores; -1 for none.
-    Without a reordering model, all of them are -1.
+    The columns are ``SearchModel.reordering_scores``. Without a reordering model, all of them are -1.
 
-    The type is parsed as in Moses, for example ``wbe-msd-bidirectional-fe-allff``: ``wbe`` (word-based) or ``phrase``,
-    which Moses' decoder does not distinguish, or ``hier``; the set of orientations; backward, forward or both. If there
-    are both, the backward scores come first.
+    The type is parsed as in Moses, for example ``wbe-msd-bidirectional-fe-allff``. Its parts are ``wbe`` (word-based)
+    or ``phrase``, which Moses' decoder does not distinguish, or ``hier``; the set of orientations; and the direction,
+    ``backward``, ``forward`` or ``bidirectional``. In a bidirectional model, the backward scores come first.
+
+    Raises:
+        InputError: the type is not supported, or does not agree with ``num-features``.
     """
     if feature is None:
         return np.full(8, -1, np.int64), False

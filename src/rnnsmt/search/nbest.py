@@ -1,4 +1,4 @@
-"""Results of a search: translations, and n-best lists, extracted from the lattice of recombined hypotheses."""
+"""Results of a search: translations, and n-best lists that are extracted from the lattice of recombined hypotheses."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,10 +15,10 @@ from rnnsmt.search.kernels.lattice import Lattice, extract, new_lattice
 from rnnsmt.search.kernels.records import Derivations, RankedOptions, Work
 
 DERIVATIONS_PER_WORD = 20
-"""Initial capacity for derivations, per word of the sentence and entry of the n-best list."""
+"""Initial capacity for derivations, for each word of the sentence and each entry of the n-best list."""
 
 MAX_DERIVATIONS = 4_000_000
-"""Maximum number of derivations in the extraction of one sentence, even if fewer than n translations were found."""
+"""Maximum number of derivations in the extraction of one n-best list, which may then have fewer than n translations."""
 
 
 @dataclass
@@ -27,12 +27,13 @@ class NBest:
 
     Attributes:
         words: ``int32``, indices into ``vocabulary``; the words of translation i are words[bounds[i]:bounds[i + 1]].
-        bounds: ``int64`` [n + 1].
+        bounds: ``int64`` [n + 1], see ``words``.
         vocabulary: target words.
         features: ``float64`` [n, F].
         scores: ``float64`` [n], features times weights.
-        segments: ``int32`` [phrases, 3], first source word, last source word and number of target words of all phrases.
-        offsets: ``int64`` [n + 1]; the phrases of translation i are segments[offsets[i]:offsets[i + 1]].
+        segments: ``int32`` [phrases, 3], first source word, last source word and number of target words of each phrase;
+            the phrases of translation i are segments[offsets[i]:offsets[i + 1]].
+        offsets: ``int64`` [n + 1], see ``segments``.
     """
 
     words: np.ndarray
@@ -80,10 +81,11 @@ class Translation:
         text: words joined by single spaces; empty for an empty sentence.
         score: ``features`` times weights.
         features: ``float64`` [F].
-        phrases: (first source word, last source word, number of target words), in the order of the translation.
-        nbest: distinct translations, best first; empty if none were requested.
-        unknown: number of source words passed through or dropped; words translated as part of a longer phrase do not
-            count.
+        phrases: (first source word, last source word, number of target words) of each phrase, in the order of the
+            translation.
+        nbest: distinct translations, best first; empty if no n-best list was requested.
+        unknown: number of source words passed through or dropped, without unknown words that are translated as part of
+            a longer phrase.
     """
 
     text: str
@@ -107,7 +109,7 @@ def target_strings(ranked: RankedOptions, words: np.ndarray) -> TargetStrings:
 
 
 class NBestExtractor:
-    """Extractor of n-best lists, whose scratch space is reused between sentences; one per thread."""
+    """Extractor of n-best lists; its scratch space is reused for the next sentence. Each thread needs its own."""
 
     def __init__(self, strings: TargetStrings) -> None:
         self.strings = strings
@@ -117,13 +119,13 @@ class NBestExtractor:
     def derivations(self, work: Work, words: int, n: int) -> Derivations:
         """Return the n best derivations of a sentence of ``words`` words whose search has just ended.
 
-        Of the derivations of the same text only the best is among them, see ``kernels.duplicates``.
+        Of all derivations of the same text, only the best is returned, see ``kernels.duplicates``.
         """
         need = (len(work.hypotheses), len(work.arcs), words, int(DERIVATIONS_PER_WORD * n * (words + 2)) + 1)
         if self.lattice is None or any(a > b for a, b in zip(need, self.size, strict=True)):
             self._resize(*need[:2], max(2 * words, 40), min(2 * need[3], MAX_DERIVATIONS))
         derivations, full = self._extract(work, words, n)
-        # the final limit is always the same, so a list does not depend on earlier lists in the same scratch space
+        # the maximum capacity is always the same, so a list does not depend on earlier lists in the scratch space
         while full and self.size[3] < MAX_DERIVATIONS:
             self._resize(*self.size[:3], min(4 * self.size[3], MAX_DERIVATIONS))
             derivations, full = self._extract(work, words, n)
@@ -133,7 +135,7 @@ class NBestExtractor:
         self.size, self.lattice = size, new_lattice(*size)
 
     def _extract(self, work: Work, words: int, n: int) -> tuple[Derivations, bool]:
-        """Return the derivations, and whether the space was exhausted before all were found."""
+        """Return the derivations, and whether the space was exhausted before all of them were found."""
         assert self.lattice is not None
         out = Derivations.empty(n, n * words)
         first, count = int(work.stacks[words]["hypothesis"]), int(work.stacks[words + 1]["hypothesis"])
@@ -147,7 +149,7 @@ def write_lists(
     """Write the n-best lists of translations in Moses' format; yield the translations without the lists.
 
     Args:
-        translations: the translations, which are processed one at a time.
+        translations: the translations, which are consumed one at a time.
         names: names of all features.
         columns: columns of the features to write.
     """

@@ -1,16 +1,17 @@
-"""Neural features: networks whose scores the search requests, each score once and in batches over many sentences.
+"""Neural features: networks that score n-grams for the search, each n-gram once, in batches over many sentences.
 
-A model may have any number of neural features. ``NeuralFeature`` is the interface, ``NeuralLM`` the CSLM and
+A model may have any number of neural features. ``NeuralFeature`` is the base class, ``NeuralLM`` the CSLM and
 ``JointFeature`` the joint model (Devlin et al. 2014); ``rnnsmt.search.features`` loads them.
 
-The store of scores is kept for the lifetime of the model, because MERT decodes the same text repeatedly. It is emptied
-if it has more than ``MAX_ENTRIES`` entries or contexts and no sentence is in progress. One search uses it at a time:
-searches of several threads get copies of the features, with stores of their own (``SearchModel.lend``).
+Each neural feature has a store, the cache of its n-gram scores (``kernels.neural_store.Store``). The store is kept for
+the lifetime of the model, because MERT decodes the same text repeatedly. It is emptied if it has more than
+``MAX_ENTRIES`` entries or contexts and no sentence is in progress. Only one search uses a store at a time: searches in
+several threads get copies of the features, each with its own store (``SearchModel.lend``).
 
-In a joint model a target word is affiliated with a source word of its phrase pair (``rnnsmt.nnjm.examples``), and
-the network reads the window of source words around it and the preceding target words. The state of a hypothesis
-contains the target words only. Windows are numbered in every store: equal windows, of any sentence, have the same
-number, so they share the scores of equal n-grams.
+In a joint model, a target word is affiliated with a source word of its phrase pair (``rnnsmt.nnjm.examples``). The
+network reads the preceding target words and the window, which are the source words around the affiliated word. The
+state of a hypothesis contains only the target words. Each feature numbers the windows: equal windows have the same
+number in all sentences, so the scores of equal n-grams are computed once.
 """
 
 from abc import ABC, abstractmethod
@@ -52,10 +53,11 @@ class NeuralCounts(NamedTuple):
 
 
 class PreparedText(NamedTuple):
-    """A text and its phrase pairs in the form that a network reads, for any store.
+    """A text and its phrase pairs in the form that a network reads, independent of a store.
 
     Attributes:
-        ngrams: with rows of ``windows`` in place of the numbers of windows; complete for a neural LM.
+        ngrams: the text. For a joint model, ``ngrams.windows`` are row indices of ``windows``, which
+            ``NeuralFeature.numbered`` replaces by the numbers of the windows.
         windows: ``int32`` [windows, width], the distinct windows of a joint model.
     """
 
@@ -70,30 +72,30 @@ class NeuralFeature(ABC):
 
     The state of a hypothesis is a *context*, the number of a row of ``Store.contexts``, on which the scores of all
     following words depend. Row 0 is the beginning of a sentence. Hypotheses are recombined only if their contexts are
-    equal, so a context contains no more than the last target words. With several features, a hypothesis has a joint
-    context (``kernels.neural_store``), which contains the context of each feature.
+    equal, so a context contains only the last target words. With several features, a hypothesis has a joint context
+    (``kernels.neural_store``), which contains the context of each feature.
 
-    The queries of a stack are the target phrases of the selected cells after the contexts of their hypotheses
-    (``NEURAL_REQUEST``), one n-gram per word and one for ``</s>`` in the last stack. ``gather``
-    looks up their entries in the store. ``answer`` then scores the new ones by the network, for all sentences in
-    progress in one batch.
+    A request (``NEURAL_REQUEST``) consists of the target phrase of a selected cell and the context of the cell's
+    hypothesis; it has one n-gram for each word, and in the last stack one for ``</s>``. ``gather`` looks up the entries
+    of these n-grams in the store. ``answer`` then computes the scores of the new entries with the network, for all
+    sentences in progress in one batch.
 
-    The scores are natural-log probabilities, whose sum over all words of a translation is the value of the feature.
-    ``derivation_scores`` computes it for given derivations.
+    The scores are natural-log probabilities. Their sum over all words of a translation is the value of the feature,
+    which ``derivation_scores`` computes for existing derivations.
 
-    The requests of a feature with ``by_source`` differ by phrase pair and source position: ``option`` of a request
-    identifies the pair (``RankedOptions.row``), and therefore the source word that a target word is aligned with;
-    ``start`` is the first source word of the pair.
+    If ``by_source``, requests also differ by phrase pair and source position: ``option`` of a request identifies the
+    pair (``RankedOptions.row``), and therefore the source word that a target word is aligned with; ``start`` is the
+    first source word of the pair.
 
-    Until a cell is scored, the score of the network is estimated by that of the n-gram LM, multiplied by the weight of
+    Until a cell is scored by the network, its score is estimated by the n-gram LM score, multiplied by the weight of
     the network (``translation_options.rank``, ``kernels.neural_choice``).
 
     Attributes:
-        name: name of the feature in the ini.
-        scorer: computes the network.
+        name: name of the feature in moses.ini.
+        scorer: scorer that computes the network.
         by_source: whether scores depend on the source side of a phrase.
-        store: the scores so far.
-        share: number of copies of this feature, which share ``MAX_ENTRIES``.
+        store: the scores computed so far.
+        share: number of copies of this feature, which share the limit ``MAX_ENTRIES``.
     """
 
     by_source = False
@@ -114,10 +116,11 @@ class NeuralFeature(ABC):
 
     @abstractmethod
     def windows(self, sentences: list[list[str]]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct windows around source words, and the window of each word.
+        """Return the distinct windows in source sentences, and the window around each source word.
 
         Returns:
-            ``int32`` [windows, width], and its rows ``int32`` [words, with ``</s>`` of every sentence].
+            The windows ``int32`` [windows, width], and the row of the window around each word and each ``</s>``,
+            ``int32`` [words of all sentences with ``</s>``].
         """
 
     @abstractmethod
@@ -134,10 +137,10 @@ class NeuralFeature(ABC):
         """
 
     def prepare(self, looked_up: TranslationOptions, sentences: Sequence[str]) -> PreparedText:
-        """Convert a text, independently of weights and of the store.
+        """Convert a text to the form that the network reads, independent of weights and of the store.
 
         Args:
-            looked_up: phrase pairs of the text, ``prepared`` still empty.
+            looked_up: phrase pairs of the text; ``prepared`` is not used.
             sentences: the tokenised sentences.
         """
         words_of_sentences = [words_of(sentence) for sentence in sentences]
@@ -159,24 +162,26 @@ class NeuralFeature(ABC):
         return PreparedText(ngrams, windows)
 
     def numbered(self, text: PreparedText) -> NgramText:
-        """Return a text for one search, with the numbers of its windows in the store."""
+        """Return a text for one search, in which windows are given by their numbers."""
         return text.ngrams
 
     def gather(
         self, feature: int, sentence: int, work: Work, requests: int, ranked: RankedOptions, text: NgramText, ends: bool
     ) -> None:
-        """Look up the n-grams of a sentence's requests; new ones are added and wait for ``answer``.
+        """Look up the n-grams of a sentence's requests in the store; add new n-grams, which ``answer`` will score.
 
-        For every request the entries of its n-grams are written to row ``feature`` of ``NeuralWork.entries``, from
-        ``first`` of the request on, and the context after the phrase to row ``feature`` of ``end_contexts``. The store
-        must have room for them (``reserve``).
+        For each request, the entries of its n-grams are written to row ``feature`` of ``NeuralWork.entries``, from
+        ``first`` of the request on, and the context after the phrase is written to row ``feature`` of
+        ``NeuralWork.end_contexts``. The store must have room for all new n-grams (``reserve``).
 
         Args:
             feature: number of this feature among those of the search.
             sentence: index of the sentence in the text.
-            requests: number of its requests.
-            ranked: the options that requests refer to.
-            ends: whether the phrases complete the sentence, so ``</s>`` is scored.
+            work: workspace of the sentence.
+            requests: number of requests of the sentence.
+            ranked: the translation options that requests refer to.
+            text: the text.
+            ends: whether the phrases complete the sentence, so that ``</s>`` is scored.
         """
         neural = work.neural
         neural_store.gather(
@@ -196,10 +201,10 @@ class NeuralFeature(ABC):
         return store
 
     def reserve(self, more: int) -> None:
-        """Enlarge the store, if needed, so that ``more`` further entries fit."""
+        """Enlarge the store, if needed, to have room for ``more`` additional entries."""
         old, used, known = self.store, int(self.store.counts[ENTRIES]), int(self.store.counts[CONTEXTS])
         size = len(old.entries)
-        # a new entry adds the context after it, and with source words its own
+        # a new entry adds the context after its word, and if ``by_source`` also its own context
         needed = max(used + more, known - 1 + more * (2 if self.by_source else 1))
         if needed <= size:
             return
@@ -229,20 +234,24 @@ class NeuralFeature(ABC):
     def full(self) -> bool:
         """Return whether the store has more than its share of ``MAX_ENTRIES`` entries or contexts.
 
-        With source words, an n-gram adds two contexts: those of the n-grams that the sentences in progress still add
-        need two eighths of the store.
+        If ``by_source``, an n-gram adds up to two contexts, so the n-grams that the sentences in progress will still
+        add may need two eighths of the capacity for contexts.
         """
         most = MAX_ENTRIES // self.share
         contexts = most - most // 7 if self.by_source else most
         return int(self.store.counts[ENTRIES]) > most or int(self.store.counts[CONTEXTS]) > contexts + 1
 
     def counts(self) -> NeuralCounts:
-        """Return the statistics since the model was loaded."""
+        """Return the statistics of all searches since the model was loaded."""
         queries, entries = int(self.store.counts[ASKED]), int(self.store.counts[ENTRIES])
         return NeuralCounts(self.requested_before + queries, self.scored_before + entries, self.batches)
 
     def answer(self) -> None:
-        """Score all waiting n-grams with the network, in one batch."""
+        """Score all new n-grams with the network, in one batch.
+
+        Raises:
+            InputError: a score is not finite.
+        """
         first, last = self.waiting_from, int(self.store.counts[ENTRIES])
         if first == last:
             return
@@ -251,7 +260,7 @@ class NeuralFeature(ABC):
         known, owner = np.unique(fresh["context"], return_inverse=True)
         order = np.argsort(owner, kind="stable")
         scores = self.score(self.store.contexts[known], owner[order].astype(np.int32), fresh["word"][order])
-        if not np.isfinite(scores).all():  # of weights that are finite, but too large
+        if not np.isfinite(scores).all():  # because of finite but too large weights
             raise InputError(f"{self.name}: the network gives probabilities that are not numbers; train it again")
         fresh["score"][order] = scores
         self.waiting_from = last
@@ -260,10 +269,10 @@ class NeuralFeature(ABC):
     def derivation_scores(
         self, derivations: Derivations, rows: np.ndarray, sentences: np.ndarray, text: NgramText
     ) -> np.ndarray:
-        """Compute the values ``float64`` [n] of the feature for derivations.
+        """Compute the value of the feature for n derivations, ``float64`` [n].
 
         Args:
-            rows: row of the phrase pair of each of their options.
+            rows: row of the phrase pair of each option of the derivations.
             sentences: ``int64`` [n], index of the sentence of each derivation.
         """
         lengths, count = int((text.pairs[rows + 1] - text.pairs[rows]).sum()), len(sentences)
@@ -301,8 +310,8 @@ def total_counts(features: Iterable[NeuralFeature]) -> NeuralCounts:
 
 
 MAX_WINDOWS = 1 << 20
-"""Number of windows above which the next search starts a new numbering, so that memory does not grow with the number
-of texts that a process translates."""
+"""Number of windows above which the next search discards the numbers of earlier windows, so that memory does not grow
+with the number of texts that a process translates."""
 
 
 class JointFeature(NeuralFeature):
@@ -319,7 +328,7 @@ class JointFeature(NeuralFeature):
         self._numbers: dict[bytes, int] = {}
 
     def windows(self, sentences: list[list[str]]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct windows of sentences, and the row of each word, see ``NeuralFeature.windows``."""
+        """Return the distinct windows, and the row of the window around each word, see ``NeuralFeature.windows``."""
         windows = [np.zeros((0, self.scorer.width), np.int32), *map(self.scorer.windows, sentences)]
         distinct, row_of = np.unique(np.concatenate(windows), axis=0, return_inverse=True)
         return distinct, row_of.reshape(-1).astype(np.int32)
@@ -327,7 +336,7 @@ class JointFeature(NeuralFeature):
     def numbered(self, text: PreparedText) -> NgramText:
         """Assign numbers to the windows of a text, see ``NeuralFeature.numbered``.
 
-        If there are more than ``MAX_WINDOWS`` windows, those of earlier searches and the store are discarded.
+        If there are more than ``MAX_WINDOWS`` windows of earlier searches, these windows and the store are discarded.
         """
         if len(self._numbers) > MAX_WINDOWS:
             self._numbers.clear()
@@ -335,7 +344,7 @@ class JointFeature(NeuralFeature):
         return text.ngrams._replace(windows=self._number(text.windows)[text.ngrams.windows])
 
     def _number(self, windows: np.ndarray) -> np.ndarray:
-        """Return the numbers ``int32`` [n] of distinct windows ``int32`` [n, width]; new ones are added."""
+        """Return the numbers ``int32`` [n] of distinct windows ``int32`` [n, width]; new windows get new numbers."""
         known = len(self._numbers)
         numbers = [self._numbers.setdefault(window.tobytes(), len(self._numbers) + 1) for window in windows]
         size = len(self._windows)
@@ -361,7 +370,8 @@ class NetworkOptions(NamedTuple):
     """Options for the computation of the networks of a search.
 
     Attributes:
-        device: device, see ``rnnsmt.networks.devices.set_up_device``.
+        threads: number of threads.
+        device: ``cpu``, ``cuda`` or ``auto``, see ``rnnsmt.networks.devices.set_up_device``.
     """
 
     threads: int = 1

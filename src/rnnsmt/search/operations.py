@@ -49,8 +49,8 @@ def decode(
     output, or dropped if the ini has [drop-unknown] 1. If the ini has unsupported sections that would change the
     translations, the command exits with an error.
 
-    The model is loaded once for all input texts. Several ini files share the loaded model if they differ only in
-    weights; otherwise, the models are loaded one after another.
+    The model is loaded once for all input texts. If several ini files differ only in their weights, they share the
+    loaded model; otherwise, the models are loaded one after another.
 
     N-best files are in Moses format with the phrase segmentation as the last field (2-5=2-8: source words 2 to 5 are
     translated as target words 2 to 8; 0-based). Files of ``output_details`` have the same format, but contain only the
@@ -78,7 +78,7 @@ def decode(
         report: output files: search statistics for each ``output`` (JSON).
 
     Returns:
-        The translations in the order of ``output``, and without ``output`` the n-best lists.
+        The translations in the order of ``output``, and the n-best lists if ``nbest_file`` is not specified.
 
     Raises:
         InputError: a file of the model is missing or malformed, the input is not tokenised, or the numbers of files do
@@ -143,15 +143,16 @@ def binarize(
     """Convert the tables and the n-gram language models of a model to memory-mapped binary files.
 
     The command corresponds to processPhraseTableMin (Moses) and build_binary (KenLM), without quantisation. The table
-    phrase-table.gz becomes phrase-table.binary.safetensors, which contains the reordering scores too, and lm.arpa.gz
-    becomes lm.binary.safetensors, each in the directory of the text file, or in ``output_dir``, which must then be the
-    ``model_dir`` of the decoder.
+    phrase-table.gz is converted to phrase-table.binary.safetensors, which also contains the reordering scores, and
+    lm.arpa.gz is converted to lm.binary.safetensors. Each binary file is written to the directory of the text file, or
+    to ``output_dir``, which must then be the ``model_dir`` of the decoder.
 
     `search decode`, `translate` and `tuning tune` then memory-map these files instead of reading the text files that
-    the ini names. All processes on a machine share their memory pages. Translations and scores are identical, and
-    moses.ini need not be changed. The binary files are checked against the text files, if these are there.
+    the ini names. All processes on a machine share the memory pages. Translations and scores are identical, and
+    moses.ini need not be changed.
 
-    If one of the text files has changed, its binary file is ignored with a warning; run the same command again.
+    The binary files are checked against the text files, if these exist. If a text file has changed, its binary file is
+    ignored with a warning; run the same command again.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -163,7 +164,7 @@ def binarize(
         output_dir: output directory of the binary files (default: the directories of the text files).
 
     Returns:
-        The binary files, that of the tables first; their figures are the numbers of phrase pairs, language models and
+        The binary files, that of the tables first; the figures are the numbers of phrase pairs, language models and
         bytes.
 
     Raises:

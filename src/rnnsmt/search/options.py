@@ -1,4 +1,4 @@
-"""Limits of the search and of its memory, and those that commands set."""
+"""Limits of the search and of its memory, and their command-line options."""
 
 import math
 from dataclasses import dataclass
@@ -9,32 +9,36 @@ from rnnsmt.config.sections import PopLimit, Search, StackSize
 from rnnsmt.formats.ini import POP_LIMIT, STACK, MosesIni
 
 MAX_WINDOW = 62
-"""Largest distortion limit that the 64-bit mask of a coverage allows; it replaces a larger limit or none."""
+"""Largest distortion limit that the 64-bit mask of a coverage allows; it replaces larger limits and "no limit"."""
 
 MAX_ENTRIES = 7 << 22
-"""Maximum number of n-grams in the store of a neural feature: 7/8 of 2^25. The n-grams that the sentences in progress
-still add fit into the last eighth, so the store, whose size is a power of two, is not doubled again."""
+"""Number of n-grams in the store (score cache) of a neural feature above which no further sentences are started until
+the store has been emptied: 7/8 of 2^25. The n-grams that the sentences in progress still add fit into the last eighth,
+so the store, whose size is a power of two, is not doubled again."""
 
 CELLS_TOGETHER = 12_800
-"""Number of cells per stack, of all sentences in progress, above which fewer sentences are decoded together."""
+"""Maximum number of cells per stack, summed over all sentences that are decoded together (but see
+``LEAST_TOGETHER``)."""
 
 LEAST_TOGETHER = 32
-"""Number of sentences decoded together with any number of cells per stack, for the threads."""
+"""Number of sentences that are decoded together even if they have more cells than ``CELLS_TOGETHER``, so that all
+threads have work."""
 
 ENTRY_BYTES = 60
-"""Bytes of the store per n-gram of its capacity, which is a power of two."""
+"""Size in bytes of a store per n-gram of its capacity, which is a power of two."""
 
 MOST_NEURAL_MEGABYTES = 1500 + 1.5 * (1 << MAX_ENTRIES.bit_length()) * ENTRY_BYTES / 1e6
-"""Peak memory of a search for a CSLM, in MB: PyTorch, the network's first layer precomputed for every word, and the
-store while it is copied from half its maximum capacity to the maximum. The workflow requests it from the scheduler."""
+"""Peak memory of a search for a CSLM, in MB: PyTorch, the precomputed first layer of the network, and the store while
+it is copied from half of the maximum capacity to the maximum. The workflow requests this memory from the scheduler."""
 
 
 @dataclass(frozen=True)
 class SearchOptions:
     """Limits of the search.
 
-    Scores under Moses' tuned weights are about a tenth of log-probabilities, so limits given as probabilities or nats
-    are scaled by ``score_scale``: a search does not change when all weights are multiplied by the same number.
+    With tuned weights of Moses, scores are about a tenth of log-probabilities. Limits that are probabilities or numbers
+    of nats are therefore scaled by ``score_scale``: a search does not change if all weights are multiplied by the same
+    number.
 
     Attributes:
         pop_limit: maximum number of cells (pairs of hypothesis and translation option) scored for one stack.
@@ -45,11 +49,11 @@ class SearchOptions:
         nbest: number of distinct translations per sentence to extract; 0 for none.
         margin: cells whose estimate is more than this number of nats below the best estimate of the stack are not
             scored.
-        cslm_cells: maximum number of cells of a stack scored by neural features; the others are discarded. Half of them
-            are the best by all other scores, the other half are the best of each group that the search without neural
-            features would recombine.
+        cslm_cells: maximum number of cells of a stack scored by neural features; the other cells are discarded. Half of
+            the scored cells are the best cells by all other scores. The other half are selected from the best cells of
+            each group that the search without neural features would recombine.
         in_flight: maximum number of sentences of up to 40 words decoded together if there are neural features; a longer
-            sentence counts as several.
+            sentence counts as several sentences.
     """
 
     pop_limit: int = Search.pop_limit
@@ -63,9 +67,9 @@ class SearchOptions:
 
     @property
     def together(self) -> int:
-        """Return the number of sentences of up to 40 words decoded together, fewer than ``in_flight`` with many cells.
+        """Return the number of sentences of up to 40 words to decode together: less than ``in_flight`` with many cells.
 
-        Otherwise, the n-grams that they add to the store of a network would not fit into its last eighth
+        With more sentences, the n-grams that they add to the store of a network might not fit into its last eighth
         (``MAX_ENTRIES``).
         """
         return max(min(self.in_flight, max(CELLS_TOGETHER // self.cslm_cells, LEAST_TOGETHER)), 1)
@@ -90,7 +94,7 @@ StackOrIni = Annotated[StackSize | None, _or_of_ini(StackSize, STACK, Search.sta
 def options_for(
     ini: MosesIni, pop_limit: int | None, stack: int | None, cslm_cells: int, nbest: int, threads: int
 ) -> SearchOptions:
-    """Return the options of a search; sections of the ini apply where ``pop_limit`` or ``stack`` is None."""
+    """Return the options of a search; if ``pop_limit`` or ``stack`` is None, the ini determines it."""
     return SearchOptions(
         pop_limit=pop_limit or ini.number(POP_LIMIT) or SearchOptions.pop_limit,
         stack_size=stack or ini.number(STACK) or SearchOptions.stack_size,

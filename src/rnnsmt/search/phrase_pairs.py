@@ -1,12 +1,13 @@
-"""Phrase pairs of Moses' phrase table and reordering table, read into flat arrays, and the pairs of a text.
+"""Phrase pairs of Moses' phrase table and reordering table, read into flat arrays, and the phrase pairs of a text.
 
 A line of a phrase table is ``source ||| target ||| scores ||| alignment ||| counts |||``, a line of a reordering table
 ``source ||| target ||| six probabilities``. Scores are converted to natural logarithms, floored at ``LOG_FLOOR`` as in
-Moses. The alignment is read for models that need it: with which source word of the phrase a target word is affiliated
-(``rnnsmt.nnjm.examples``). In a pair without links, or a table without the field, target word j is affiliated with
-source word j, or with the last one if there are fewer.
+Moses. The alignment is read only for models that need affiliations: each target word is affiliated with one source word
+of the phrase (``rnnsmt.nnjm.examples``). In a pair without links, or a table without alignments, target word j is
+affiliated with source word j, or with the last source word if there are fewer.
 
-``TranslationOptions`` are the pairs of a text, independent of weights, as ``translation_options.look_up`` returns them.
+``TranslationOptions`` contains the phrase pairs of a text, independent of weights; ``translation_options.look_up``
+returns it.
 """
 
 from pathlib import Path
@@ -29,7 +30,7 @@ MAX_SOURCE_PHRASE = 20
 """Maximum length in words of a source phrase that is looked up in a sentence (Moses' max-phrase-length)."""
 
 FEW_PAIRS = 10
-"""Below this number of phrase pairs, all of them may be missing from a reordering table by chance."""
+"""If there are fewer phrase pairs, it is no error if all of them are missing from the reordering table."""
 
 
 class Affiliations(NamedTuple):
@@ -48,11 +49,12 @@ class TableText(NamedTuple):
     """The pairs of a phrase table as text, sorted by source phrase.
 
     Attributes:
-        sources, targets: the phrases.
-        source_of, target_of: ``int32`` [pairs], phrases by id, sorted by source id, then in file order.
+        sources, targets: the distinct source phrases and target phrases.
+        source_of, target_of: ``int32`` [pairs], ids of the phrases of each pair; pairs are sorted by source id, then in
+            file order.
         log_scores: ``float64`` [pairs, columns].
         counts: ``float32`` [pairs], how often each pair was extracted; 0 if the table has no counts.
-        affiliations: those of the pairs; None if they were not read.
+        affiliations: affiliations of the pairs; None if they were not read.
     """
 
     sources: Interner
@@ -64,10 +66,10 @@ class TableText(NamedTuple):
     affiliations: Affiliations | None
 
     def table(self, reordering: ReorderingTable | None = None) -> PhraseTable:
-        """Return the table of these pairs, with words as ids.
+        """Return the table of these pairs, in which words are ids.
 
         Args:
-            reordering: the reordering scores of the pairs; None if the model has none.
+            reordering: the reordering scores of the pairs; None if there is no reordering model.
         """
         (source_words, sources), (target_words, targets) = _split(self.sources), _split(self.targets)
         first = np.zeros(len(self.sources) + 1, np.int64)
@@ -87,7 +89,7 @@ class TableText(NamedTuple):
 
 
 def _split(phrases: Interner) -> tuple[Interner, PhraseIds]:
-    """Return the distinct words of phrases, and the phrases as ids of them, ``int32``."""
+    """Return the distinct words of phrases, and the phrases as ids ``int32`` of these words."""
     arena, offsets, count = phrases.table.arena, phrases.table.offsets, len(phrases)
     most = phrases.arena_used // 2 + count + 1  # a phrase of n words has at least 2 n - 1 bytes
     words = Interner(1 << 12, 1 << 16)
@@ -100,7 +102,7 @@ def _split(phrases: Interner) -> tuple[Interner, PhraseIds]:
 def wanted_keys(sentences: list[str]) -> np.ndarray:
     """Return the set of hashes of all n-grams of the sentences that could be source phrases.
 
-    The set is an open-addressing table, ``uint64`` [a power of two], with 0 in free slots, at most half full.
+    The set is an open-addressing hash table, ``uint64`` [a power of two], at most half full; free slots contain 0.
     """
     buffer, begins, ends = sentence_bytes(words_of(" ".join(sentences)))
     bounds = np.cumsum([0, *(len(words_of(sentence)) for sentence in sentences)])
@@ -111,12 +113,15 @@ def wanted_keys(sentences: list[str]) -> np.ndarray:
 
 
 def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, links: bool = False) -> TableText:
-    """Read a phrase table; if ``sentences`` are given, only the lines whose source phrase occurs in them.
+    """Read a phrase table, or only the lines whose source phrase occurs in ``sentences``.
 
     Args:
-        columns: its number of scores.
-        sentences: tokenised sentences, None for all lines.
+        columns: number of scores per line.
+        sentences: tokenised sentences; None: read all lines.
         links: whether to read ``TableText.affiliations``.
+
+    Raises:
+        InputError: a line is malformed or has another number of scores.
     """
     keys = np.zeros(1, np.uint64) if sentences is None else wanted_keys(sentences)  # one slot: keep every line
     sources, targets = Interner(1 << 12, 1 << 16), Interner(1 << 12, 1 << 16)
@@ -152,7 +157,13 @@ def load_phrase_table(path: Path, columns: int, sentences: list[str] | None, lin
 
 
 def _refuse(block: bytes, line: int, path: Path, first: int, code: int, columns: int, *, reordering: bool) -> None:
-    """Report a wrong line of a block, whose first line has the number ``first`` in the file."""
+    """Raise an ``InputError`` for an invalid line of a block.
+
+    Args:
+        line: 0-based number of the line in the block.
+        first: 1-based number in the file of the first line of the block.
+        code: return code of the kernel, ``COLUMNS`` or ``REFUSED``.
+    """
     if code == kernels.REFUSED:
         refuse_line(block.split(b"\n", line + 1)[line], path, first + line, None, reordering=reordering)
     raise InputError(
@@ -190,12 +201,15 @@ def _grouped(
 def load_reordering_table(path: Path, table: TableText, columns: int) -> ReorderingTable:
     """Read the reordering scores of the pairs of a phrase table.
 
-    Pairs that are missing from the file have score 0 everywhere, as in Moses; their number is reported in the log.
+    All scores of pairs that are missing from the file are 0, as in Moses; the number of these pairs is logged.
 
     Args:
         columns: number of scores per line.
+
+    Raises:
+        InputError: a line is malformed or has another number of scores, or all pairs are missing.
     """
-    # distinct (source, target), ascending: a pair that is in several lines of the phrase table is looked up once
+    # distinct (source, target), ascending: a pair that occurs in several lines of the phrase table is looked up once
     keys = (table.source_of.astype(np.int64) << 32) | table.target_of
     pairs, row_of = np.unique(keys, return_inverse=True)
     probabilities = np.ones((len(pairs), columns), np.float64)
@@ -246,25 +260,27 @@ class TargetPhrases(NamedTuple):
 
 
 class TranslationOptions(NamedTuple):
-    """Phrase pairs for sentences, independent of weights: from the model, and for unknown words.
+    """Phrase pairs for sentences, independent of weights: pairs of the model, and pairs for unknown words.
 
     Attributes:
-        spans: per sentence ``int32`` [words, longest], source phrase by first word and length - 1; -1 for none. The
-            numbers are those of ``source_of``, not those of the table.
+        spans: for each sentence ``int32`` [words, longest], source phrase by first word and length - 1; -1 for none.
+            The numbers of source phrases are those of ``source_of``, not those of the table.
         words: target vocabulary, including the unknown words.
         targets: target phrases of the pairs, including the unknown words.
         source_of, target_of: ``int32`` [rows], phrases of the pairs; pairs are sorted by source phrase.
         static: ``float64`` [rows, F], features that depend only on the pair.
-        reordering: ``float64`` [n, 8], backward scores by orientation, then forward scores; many pairs have the same.
-        forward_class: ``int32`` [n], numbers of distinct forward scores; the last one is the largest.
-        reordering_of: ``int32`` [rows], row of each pair in these two.
+        reordering: ``float64`` [n, 8], backward scores by orientation, then forward scores; pairs with the same scores
+            share a row.
+        forward_class: ``int32`` [n], number of the forward scores in each row of ``reordering``; rows with equal
+            forward scores have the same number, and the last number is the largest.
+        reordering_of: ``int32`` [rows], row of each pair in ``reordering`` and ``forward_class``.
         longest: number of words of the longest source phrase.
         sources: number of source phrases, including unknown words.
-        known: number of pairs of the model, which come first, before those of unknown words.
+        known: number of pairs of the model, which precede the pairs for unknown words.
         unknown: words that have no single-word translation.
-        affiliations: those of the pairs, or None if the model does not need them; passed-through words are affiliated
-            with their source word.
-        prepared: for every neural feature of the model, the result of ``NeuralFeature.prepare`` for these pairs.
+        affiliations: affiliations of the pairs; None if the model does not need them. Words that are passed through are
+            affiliated with their source word.
+        prepared: for each neural feature of the model, the result of ``NeuralFeature.prepare`` for these pairs.
     """
 
     spans: list[np.ndarray]
@@ -289,10 +305,10 @@ class TranslationOptions(NamedTuple):
         return " ".join(self.words[word] for word in self.targets.words[begin:end])
 
     def find(self, source: int, target: np.ndarray) -> int:
-        """Return the row of a source phrase with the target words ``target`` ``int32``; -1 for none."""
+        """Return the row of the pair of a source phrase and the target words ``target`` (``int32``); -1 for none."""
         if source < 0:
             return -1
-        # values of another type than the array's would convert the whole array in every call
+        # with values of another type, numpy would convert the whole array in every call
         begin, end = np.searchsorted(self.source_of, np.array([source, source + 1], self.source_of.dtype))
         phrases = self.target_of[begin:end]
         starts = self.targets.bounds[phrases]

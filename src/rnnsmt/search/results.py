@@ -12,7 +12,7 @@ class Hypothesis(NamedTuple):
     Attributes:
         text: words joined by single spaces.
         score: ``features`` times weights.
-        features: scores by name of the feature and number of the score: ``LM0:0``, ``TranslationModel0:3``.
+        features: values of the features by name, ``NAME:INDEX``, for example ``LM0:0``.
     """
 
     text: str
@@ -21,10 +21,10 @@ class Hypothesis(NamedTuple):
 
 
 class Translations(Values[str]):
-    """Translations of all sentences, those of all texts one after the other; empty for an empty sentence.
+    """Translations of all sentences of all texts, one text after the other; empty for an empty sentence.
 
     Attributes:
-        nbest: n-best list of every sentence, best translation first; no lists if they are written to files.
+        nbest: n-best list of every sentence, best translation first; empty if the lists were written to files.
     """
 
     def __init__(self, texts: Iterable[str], nbest: list[list[Hypothesis]], figures: Mapping[str, object]) -> None:

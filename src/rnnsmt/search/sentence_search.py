@@ -1,6 +1,7 @@
 """Search of the sentences of a text under one set of weights: constants of the kernels, workspaces, and translations.
 
-Without neural features, one kernel call searches ``BATCH`` sentences; with them, see ``lockstep``.
+Without neural features, one kernel call searches ``BATCH`` sentences. For the search with neural features, see
+``lockstep``.
 """
 
 import threading
@@ -26,15 +27,15 @@ LEAST_ROOM = 40
 """Minimum capacity of a workspace, in source words."""
 
 BATCH = 32
-"""Number of sentences that one kernel call searches if no n-best lists are requested: passing dozens of arrays from
-Python to numba and converting the result would take a tenth of the time of a sentence."""
+"""Number of sentences that one kernel call searches if no n-best lists are requested. With one call for each sentence,
+passing dozens of arrays from Python to numba and converting the result would take a tenth of the time."""
 
 
 class SentenceSearch:
     """Search of sentences under one set of weights, with one workspace per thread.
 
     Attributes:
-        neural: the neural features whose weight is not 0, in the order of the kernels, each with its text; empty
+        neural: the neural features whose weight is not 0, each with its text, in the order of the kernels; empty
             outside of ``networks``.
         counts: ``int64``, statistics of all searches so far; the indices are those of ``Work.counts``.
     """
@@ -96,9 +97,10 @@ class SentenceSearch:
 
     @contextmanager
     def networks(self) -> Iterator[None]:
-        """Provide the networks, without which a model that has any can neither be searched nor compute features.
+        """Reserve the neural features of the model for this search within the ``with`` block.
 
-        No other search may use them meanwhile, see ``SearchModel.lend``.
+        If the model has neural features, searches and ``features_of`` require it. No other search can use the features
+        at the same time, see ``SearchModel.lend``.
         """
         with self.model.lend() as features:
             texts = [feature.numbered(text) for feature, text in zip(features, self.looked_up.prepared, strict=True)]
@@ -115,7 +117,7 @@ class SentenceSearch:
         return 1 if self.options.nbest > 0 else BATCH
 
     def batch(self, first: int) -> list[Translation]:
-        """Translate the batch of sentences from the index ``first`` on, without neural features."""
+        """Translate the batch of sentences that begins at the index ``first``, without neural features."""
         end = min(first + self.batch_size, len(self.looked_up.spans))
         words = np.diff(self._bounds[first : end + 1])
         work = self.work_for(int(words.max()))
@@ -126,7 +128,7 @@ class SentenceSearch:
         return self.found(first, derivations, work)
 
     def work_for(self, words: int) -> Work:
-        """Return the workspace of the calling thread, enlarged if needed to the given number of words."""
+        """Return the workspace of the calling thread, enlarged if needed for sentences of up to ``words`` words."""
         size, work = getattr(self._local, "work", (0, None))
         if work is None or size < words:
             size = max(words, LEAST_ROOM, min(2 * size, MAX_WORDS))
@@ -156,11 +158,12 @@ class SentenceSearch:
         return Translation("", 0.0, np.zeros(count), [], NBest.none(count))
 
     def found(self, first: int, derivations: Derivations, work: Work) -> list[Translation]:
-        """Return the translations of the sentences from the index ``first`` on.
+        """Return the translations of consecutive sentences, beginning at the index ``first``.
 
         Args:
-            derivations: the best derivation of each of them.
-            work: state of the search that has just ended, from which the n-best list of the only sentence is extracted.
+            derivations: the best derivation of each of these sentences.
+            work: workspace of the search that has just ended. If n-best lists are requested, there is only one
+                sentence, whose list is extracted from the workspace.
         """
         self._count(work)
         numbers = np.arange(first, first + len(derivations.offsets) - 1)
@@ -169,14 +172,14 @@ class SentenceSearch:
         if self.options.nbest > 0 and words[0]:
             listed = self._extractor().derivations(work, int(words[0]), self.options.nbest)
             nbest = self.realized(listed, np.full(len(listed.offsets) - 1, first))
-            if not self._all_neural and derivations.is_first_of(listed):  # the usual case: computed already
+            if not self._all_neural and derivations.is_first_of(listed):  # the usual case: its features are known
                 best = nbest.first(self.weights)
         best = best or self.realized(derivations, numbers)
         passed = np.concatenate([[0], np.cumsum(self._is_passed(derivations))])[derivations.offsets]
         return [
             Translation(
                 best.texts[i],
-                # computed for each row, because the product in ``best`` over many rows may be rounded differently
+                # computed for each row, because a product over many rows, as in ``best``, may be rounded differently
                 float((best.features[i : i + 1] @ self.weights)[0]),
                 best.features[i],
                 best.phrases[i],
@@ -195,7 +198,7 @@ class SentenceSearch:
         work.counts[CELLS:] = 0
 
     def _is_passed(self, derivations: Derivations) -> np.ndarray:
-        """Return whether each phrase of derivations is a source word that is passed through or dropped."""
+        """Return, for each phrase of derivations, whether it is a source word that is passed through or dropped."""
         rows = self.ranked.row[derivations.options[: derivations.offsets[-1]]]
         return np.asarray(rows >= self.looked_up.known)
 
@@ -224,7 +227,7 @@ class SentenceSearch:
         """Compute the features of derivations.
 
         Args:
-            rows: row of the phrase pair of each of their options.
+            rows: row of the phrase pair of each option of the derivations.
             sentences: ``int64`` [n], index of the sentence of each derivation.
 
         Returns:
@@ -235,7 +238,7 @@ class SentenceSearch:
         all_features(derivations.offsets, rows, derivations.starts, derivations.ends, self.tables, features)
         for feature, text, column in self._all_neural:
             with self._lock:
-                if not self.weights[column]:  # features of weight 0 are not in the search, which empties the others
+                if not self.weights[column]:  # features of weight 0 are not in the search, which empties stores
                     feature.forget()
                 features[:, column] = feature.derivation_scores(derivations, rows, sentences, text)
         return features
@@ -252,8 +255,8 @@ class SentenceSearch:
 def score_scale(model: SearchModel, weights: np.ndarray) -> float:
     """Return the scale of scores under these weights: the score that corresponds to one nat.
 
-    This is the absolute value of the sum of the weights of n-gram LMs and neural features, or, if that is larger, a
-    tenth of the sum of the absolute values of all weights except that of the unknown-word penalty.
+    It is the maximum of two values: the absolute value of the sum of the weights of n-gram LMs and neural features, and
+    a tenth of the sum of the absolute values of all weights except that of the unknown-word penalty.
     """
     tuned = weights.copy()
     tuned[model.columns.get("UnknownWordPenalty", [])] = 0.0

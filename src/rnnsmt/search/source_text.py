@@ -31,21 +31,24 @@ def check_sentences(sentences: list[str], path: StrPath = "the input") -> None:
 
     Args:
         path: name of the text in the error message.
+
+    Raises:
+        InputError: a sentence is not tokenised text, or has more words.
     """
     check_tokenised("\n".join(sentences).encode(), path)
     for number, sentence in enumerate(sentences, 1):
-        # n words with blanks between them are at least 2 n - 1 characters: most lines need not be split
+        # n words with spaces between them have at least 2 n - 1 characters, so most lines need not be split
         if len(sentence) > 2 * MAX_WORDS and len(words_of(sentence)) > MAX_WORDS:
             raise InputError(f"{path}, line {number}: more than {MAX_WORDS} words in one sentence; split it")
 
 
 def raw_text_warning(sentences: list[str], unknown: Collection[str]) -> str | None:
-    """Return a warning if many words of a text are unknown and look like raw text, None otherwise.
+    """Return a warning if many words of a text are unknown and look like words of raw text; otherwise None.
 
     A word looks raw if it begins with a capital letter, or if punctuation precedes or follows its letters.
 
     Args:
-        unknown: words that the model has no translation for.
+        unknown: words without a translation in the model.
     """
     unknown = set(unknown)
     words = [word for sentence in sentences for word in words_of(sentence)]
@@ -60,7 +63,7 @@ def raw_text_warning(sentences: list[str], unknown: Collection[str]) -> str | No
 
 
 def sentence_bytes(words: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return words as bytes with single spaces between, and for each word its first byte and its end (``int64``)."""
+    """Return words as UTF-8 with single spaces between them, and the begin and end of each word (``int64``)."""
     encoded = [word.encode("utf-8") for word in words]
     lengths = np.array([len(word) for word in encoded], np.int64)
     ends = np.cumsum(lengths + 1) - 1

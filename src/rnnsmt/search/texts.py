@@ -1,4 +1,4 @@
-"""Translation of a whole text, a chunk of sentences at a time: its outputs, and the statistics of the search."""
+"""Translation of a whole text, one chunk of sentences at a time, with its output files and statistics."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""Translation options: phrase pairs for all spans of sentences, including unknown words, ranked under weights."""
+"""Translation options: phrase pairs for all spans of sentences, including unknown words, and their ranking."""
 
 import re
 from itertools import chain, pairwise
@@ -51,10 +51,11 @@ def look_up(model: SearchModel, sentences: list[str]) -> TranslationOptions:
 def _with_unknown_words(
     model: SearchModel, ids: np.ndarray, spans: list[np.ndarray], unknown: list[str]
 ) -> TranslationOptions:
-    """Return the pairs of the table and of unknown words.
+    """Return the phrase pairs of the table and those for unknown words.
 
     Args:
-        ids: ``int32``, source phrases of the table that occur in the text, ascending; the first ones in ``spans``.
+        ids: ``int32``, ids in the table of the source phrases that occur in the text, ascending. ``spans`` numbers the
+            source phrases in this order, followed by the unknown words.
         spans, unknown: as in ``TranslationOptions``.
     """
     interner = Interner()
@@ -67,7 +68,7 @@ def _with_unknown_words(
     row_of = np.concatenate([used, np.full(len(unknown), -1)])
     numbers = np.arange(len(ids) + len(unknown), dtype=np.int32)
     source_of = np.concatenate([np.repeat(numbers[: len(ids)], counts), numbers[len(ids) :]])
-    # number the target phrases: first the distinct ones of the pairs, then the new ones
+    # number the target phrases: first the distinct target phrases of the table, then those for unknown words
     chosen = table.targets.select(used)
     phrases = Interner()
     number_of = phrases.add_all(chosen.words.astype(np.uint32).view(np.uint8), 4 * chosen.offsets)
@@ -107,11 +108,11 @@ def _with_unknown_words(
 def _target_phrases(model: SearchModel, phrases: Interner, further: Interner) -> tuple[TargetPhrases, list[str]]:
     """Return target phrases with their LM scores in the empty context, and the strings of their words.
 
-    Words are interned across all phrases: a string has one id, whether it comes from a pair or is passed through.
+    A string has the same id whether it occurs in a phrase of the table or is passed through.
 
     Args:
-        phrases: target phrases of the table, as the bytes of ids (``uint32``); they come first.
-        further: new ones, each a word or empty.
+        phrases: target phrases of the table, as the bytes of word ids (``uint32``); they come first.
+        further: target phrases for unknown words, each a single word or empty.
     """
     ids = phrases.table.arena[: phrases.arena_used].view(np.uint32)
     used, places = np.unique(ids, return_inverse=True)
@@ -137,7 +138,8 @@ def _target_phrases(model: SearchModel, phrases: Interner, further: Interner) ->
 def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return ``reordering``, ``forward_class`` and ``reordering_of`` of ``TranslationOptions``.
 
-    row_of: ``int64`` [rows], rows of the table; row -1 has the scores 0 and a separate class.
+    row_of: ``int64`` [rows], row of each pair in the table; -1 for unknown words, whose scores are 0 and have a class
+        of their own.
     """
     scores, of_table = model.reordering_scores, row_of >= 0
     # many pairs share a row of scores: sort only the distinct rows
@@ -153,10 +155,10 @@ def _reordering(model: SearchModel, row_of: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _affiliations(table: PhraseTable, used: np.ndarray, lengths: np.ndarray) -> Affiliations:
-    """Return the affiliations of pairs of the table, and of unknown words, which are 0.
+    """Return the affiliations of pairs of the table and, after them, of unknown words, which are 0.
 
     Args:
-        used: ``int64`` [pairs], the pairs.
+        used: ``int64`` [pairs], rows of the pairs in the table.
         lengths: ``int64`` [pairs + unknown words], numbers of target words.
     """
     assert table.affiliations is not None
@@ -170,8 +172,8 @@ def rank(model: SearchModel, looked_up: TranslationOptions, weights: np.ndarray)
     """Rank the options of every source phrase by their estimate under ``weights`` [F], and apply the table limit.
 
     The estimate contains the n-gram LM score of the phrase in the empty context. This score also estimates the scores
-    of neural features: the sum of their weights is added to the weight of the LM. With several LMs, it is divided in
-    proportion to the absolute values of their weights, or equally if these are 0.
+    of neural features: the sum of the weights of neural features is added to the weight of the LM. With several LMs, it
+    is divided among them in proportion to the absolute values of their weights, or equally if these are 0.
     """
     static = looked_up.static @ weights
     lm_weights = weights[model.columns["LM"]]

@@ -1,7 +1,7 @@
 """Translation with LSTMs only: left-to-right beam search with one network or an ensemble, many sentences at a time.
 
-The vocabulary of a network contains only frequent words; all others are UNK, on both sides. In a translation, UNK is
-``<unk>``, as in the paper.
+The vocabularies of source and target contain only frequent words; all other words are UNK. In a translation, UNK is
+written as ``<unk>``, as in the paper.
 """
 
 import math
@@ -24,10 +24,10 @@ def longest_target(source_words: int) -> int:
 
 
 class _Ensemble:
-    """The decoders of networks for ``beam_search``: their states after the words of the open hypotheses."""
+    """Decoders of an ensemble for ``beam_search``, with their states after the words of the open hypotheses."""
 
     def __init__(self, ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids]) -> None:
-        """Encode the sources, given as ids with EOS."""
+        """Encode the source sentences, given as ids with EOS."""
         self.steps, self.eos = [Steps(network) for network in ensemble], ensemble[0].target.eos
         self.states = [steps.encode(sources) for steps in self.steps]
 
@@ -36,7 +36,7 @@ class _Ensemble:
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Compute the ``width`` best extensions by the mean probability of the networks, in descending order.
 
-        EOS is one of the extensions only if it is among the best, see ``networks.beam_search``.
+        EOS is returned only if it is among the best extensions; see ``networks.beam_search``.
         """
         last = beams.words[:, -1].copy() if beams.words.shape[1] else np.full(len(beams.words), self.eos)
         states = []
@@ -63,7 +63,7 @@ class _Ensemble:
     def _best_of_all(
         self, states: Sequence[torch.Tensor], width: int, full: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Compute the extensions from the states g [at least H, units] of each network."""
+        """Compute the extensions of H hypotheses from the states g [H or more, units] of each network."""
         units = [steps.trained.model.logits(g[: len(full)]) for steps, g in zip(self.steps, states, strict=True)]
         logs = [torch.log_softmax(each, -1) for each in units]
         log_p = torch.logsumexp(torch.stack(logs), 0) - math.log(len(logs)) if len(logs) > 1 else logs[0]
@@ -80,9 +80,9 @@ class _Ensemble:
 def best_translations(
     ensemble: Sequence[TrainedSeq2Seq], sources: Sequence[Ids], beam: int, nbest: int
 ) -> list[list[BeamHypothesis]]:
-    """Translate some sentences; return the ``nbest`` best hypotheses of each, at most ``beam``, best first.
+    """Translate sentences; return the ``nbest`` best hypotheses of each, at most ``beam``, best first.
 
-    The probability of a word is the mean over the networks. sources: ids with EOS.
+    The probability of a word is the mean over the networks. sources: ids of each sentence with EOS.
     """
     limits = [longest_target(len(source) - 1) for source in sources]
     return beam_search(_Ensemble(ensemble, sources), limits, beam, nbest, ends_compete=True)
@@ -98,9 +98,9 @@ def translate_all(
         batch: number of sentences that are translated together.
 
     Returns:
-        The best translations, and statistics with the names that the phrase-based decoder uses: ``sentences``,
-        ``words`` of the source, ``search_cpu_seconds``, ``score_sum``, and ``unknown_words``, which are source words
-        outside the vocabulary.
+        The best translations, and statistics with the same names as in the phrase-based decoder: ``sentences``,
+        ``words`` (of the source), ``unknown_words`` (source words outside the vocabulary), ``search_cpu_seconds`` and
+        ``score_sum``.
     """
     began = time.process_time()
     network = ensemble[0]

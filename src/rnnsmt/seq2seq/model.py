@@ -1,17 +1,18 @@
-"""The network of Sutskever, Vinyals and Le (2014): a stack of LSTMs as encoder, another one as decoder.
+"""The network of Sutskever, Vinyals and Le (2014): a stack of LSTMs as encoder, another stack as decoder.
 
-The encoder reads the source words (in reversed order by default) and then EOS. The final states and cells of all its
-layers initialise the decoder; nothing else is passed. The decoder reads EOS and then the target words, and computes ::
+The encoder reads the source words (in reversed order by default), then EOS. The final states and cells of its layers
+initialise the decoder, which has no other information on the source. The decoder reads EOS, then the target words, and
+computes ::
 
     p(y_k | y_1 .. y_{k-1}, x) = softmax(W_o g_k + b_o)
 
 where g_k is the state of its last layer. N, T: words of source and target, B: sentences, L: layers, H: cells per layer.
 
-The module also reads and writes model files, and computes a network step by step for search and scoring, without
-gradients (``Steps``). On a CPU, the rows of a step are computed in blocks that fit into the cache, and the input
-products of the first layer once per distinct word. The number of rows of every matrix product is a multiple of
-``MULTIPLE``: with the libraries tested, the result of a row is then independent of the other rows, so scores and
-translations do not depend on the rest of the batch. On a GPU, ``Seq2Seq.encode`` and ``Seq2Seq.decode`` are used.
+The module also reads and writes model files. ``Steps`` computes a network step by step for search and scoring, without
+gradients. On a CPU, it computes the rows of a step in blocks that fit into the cache, and the input products of the
+first layer once for each distinct word. The number of rows of every matrix product is a multiple of ``MULTIPLE``: with
+the libraries tested, the result for a row is then independent of the other rows, so scores and translations do not
+depend on the rest of the batch. On a GPU, ``Steps`` calls ``Seq2Seq.encode`` and ``Seq2Seq.decode``.
 """
 
 from collections.abc import Sequence
@@ -52,7 +53,7 @@ class Seq2Seq(nn.Module):
     """The LSTM encoder-decoder."""
 
     def __init__(self, sizes: Seq2SeqSizes, seed: int | None, spread: float = 0.08) -> None:
-        """Build a network and draw all parameters from U(-spread, spread); seed None: they are not initialised."""
+        """Build a network, and draw all parameters from U(-spread, spread) unless ``seed`` is None."""
         super().__init__()
         self.sizes = sizes
         inputs = [sizes.embedding] + [sizes.hidden] * (sizes.layers - 1)
@@ -73,7 +74,7 @@ class Seq2Seq(nn.Module):
 
         Args:
             source: ids [N, B] in reading order, each column ending in EOS, padded with 0.
-            draws: the masks of dropout, which is applied to the inputs of all layers.
+            draws: the dropout masks of the inputs of all layers.
         """
         lengths = (source != NULL).sum(0).cpu()
         x = embedding(source, self.source_embedding)
@@ -86,7 +87,7 @@ class Seq2Seq(nn.Module):
         return State(h, c)
 
     def decode(self, words: Tensor, state: State, draws: Draws = NOTHING_DRAWN) -> tuple[Tensor, State]:
-        """Read words [T, B] from ``state`` on; return the last layer's states g [T, B, H] and the final state."""
+        """Read words [T, B], beginning in ``state``; return the last layer's states g [T, B, H] and the final state."""
         x = embedding(words, self.target_embedding)
         states = []
         for layer, lstm in enumerate(self.decoder):
@@ -127,7 +128,7 @@ class BothWords(BaseModel):
 
 
 class Seq2SeqContent(ModelContent):
-    """The metadata of a model file."""
+    """Metadata of a model file."""
 
     sizes: Seq2SeqSizes
     words: BothWords
@@ -145,7 +146,7 @@ class TrainedSeq2Seq(NamedTuple):
     """The content of a model file.
 
     Attributes:
-        source, target: the vocabularies of each side.
+        source, target: source vocabulary and target vocabulary.
         source_order: reading order of the source, ``reversed`` or ``forward``.
         meta: settings, seed and data of the training run.
     """
@@ -164,20 +165,24 @@ def save_model(
     source_order: str,
     meta: dict[str, Any],
 ) -> None:
-    """Write a network, atomically. meta: plain values."""
+    """Write a network, atomically. meta: values of built-in types."""
     words = {name: side.words[2:-1] for name, side in zip(SIDES, vocabularies, strict=True)}
     write_model(path, FORMAT, model, model.sizes, {"words": words, "source order": source_order, "meta": meta})
 
 
 def load_model(path: StrPath, device: torch.device | str = "cpu") -> TrainedSeq2Seq:
-    """Read a network onto a device."""
+    """Load a network on a device."""
     model, content = read_model(path, FORMAT, Seq2SeqContent, lambda sizes: Seq2Seq(sizes, seed=None), device)
     source, target = (Vocabulary(words) for _, words, _ in content.shortlists())
     return TrainedSeq2Seq(model.eval(), source, target, content.source_order, content.meta)
 
 
 def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[TrainedSeq2Seq]:
-    """Read the networks of an ensemble."""
+    """Load the networks of an ensemble.
+
+    Raises:
+        InputError: a file is missing or malformed, or the networks have different vocabularies.
+    """
     ensemble = [load_model(path, device) for path in paths]
     first = ensemble[0]
     for path, other in zip(paths[1:], ensemble[1:], strict=True):
@@ -190,7 +195,8 @@ def load_ensemble(paths: list[str], device: torch.device | str = "cpu") -> list[
 
 
 MULTIPLE = 16
-"""The number of rows of a product is a multiple of this: for few rows, the libraries sum in another order."""
+"""The number of rows of a matrix product is a multiple of this number: for few rows, the libraries sum in another
+order."""
 
 ROWS = 256
 """Number of rows that are computed together on a CPU."""
@@ -226,7 +232,7 @@ class Steps:
         for time, words in enumerate(ids[:, order]):
             active = int(np.count_nonzero(lengths > time))
             after = self._encoder.step(words[:active], np.arange(active), state)
-            # the others keep their final state
+            # the finished sources keep their final states
             state.h[:, :active], state.c[:, :active] = after.h[:, :active], after.c[:, :active]
         return state.select(torch.from_numpy(_filled(np.argsort(order), len(state.h[0]))))
 
@@ -240,7 +246,7 @@ class Steps:
             state: states of previous steps.
 
         Returns:
-            The states g of the last layer [B or more, H] and the states of all layers; rows from B on are padding.
+            The states g of the last layer, [B or more, H], and the states of all layers. Rows from B on are padding.
         """
         if self.device.type == "cpu":
             after = self._decoder.step(words, parents, state)
@@ -251,7 +257,13 @@ class Steps:
 
     @torch.inference_mode()
     def log_p(self, g: Tensor, nodes: NDArray[np.int64], words: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Compute ln p of words [R], each given row ``nodes[r]`` (ascending) of g [B, H] from ``step``; float64 [R]."""
+        """Compute ln p of R words, float64 [R].
+
+        Args:
+            g: [B, H], states that ``step`` returned.
+            nodes: [R], the row of ``g`` from which each word is predicted, ascending.
+            words: [R], the words.
+        """
         log_p = []
         number = ROWS if self.device.type == "cpu" else CUDA_ROWS
         for begin in range(0, len(g), number):
@@ -263,7 +275,7 @@ class Steps:
         return np.concatenate(log_p)
 
     def best(self, g: Tensor, width: int, least_class: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Compute ``ExactSoftmax.best`` of g [B, H] from ``step``, on a CPU."""
+        """Compute ``ExactSoftmax.best`` of states g [B, H] that ``step`` returned, on a CPU."""
         parts = [self.softmax.best(g[begin : begin + ROWS], width, least_class) for begin in range(0, len(g), ROWS)]
         values, classes = zip(*parts, strict=True)
         return np.concatenate(values), np.concatenate(classes)
@@ -277,7 +289,7 @@ class _Layers:
         self.embedding = embedding.detach()
         parameters = [[parameter.detach() for parameter in lstm.parameters()] for lstm in layers]
         self.weights = [(W.t(), U.t()) for W, U, _, _ in parameters]
-        # ``nn.LSTM`` adds two biases, one of the inputs and one of the states
+        # ``nn.LSTM`` has two biases, one for the inputs and one for the states, which are added
         self.biases = [bias + other for _, _, bias, other in parameters]
         self.hidden = len(self.biases[0]) // 4
 
@@ -286,7 +298,7 @@ class _Layers:
         return State(*(torch.zeros(len(self.biases), rows, self.hidden) for _ in range(2)))
 
     def step(self, words: NDArray[np.int64], parents: NDArray[np.int64], state: State) -> State:
-        """Compute the state [L, B or more, H] after words [B] read in the rows ``parents`` [B] of ``state``."""
+        """Compute the states [L, B or more, H] after reading words [B] in the rows ``parents`` [B] of ``state``."""
         number = _multiple(len(words))
         words, parents = (_filled(array, number) for array in (words, parents))
         inputs, which = self._inputs(words)
@@ -326,7 +338,7 @@ def _filled(numbers: NDArray[np.int64], length: int) -> NDArray[np.int64]:
 ONE, TWO = np.float32(1.0), np.float32(2.0)
 
 MOST = np.float32(126.0)
-"""Upper bound of the exponent in ``sigmoid``: ``power_of_2`` needs an argument below 128."""
+"""Upper bound of the exponent in ``sigmoid``: the argument of ``power_of_2`` must be below 128."""
 
 # error_model="numpy" in all kernels below: Python's check for a division by zero would keep loops from vectorising
 
@@ -373,9 +385,9 @@ def lstm_units(gates: NDArray[np.float32], c: NDArray[np.float32], h: NDArray[np
     """Compute the cells and states of B rows after one step of an LSTM layer.
 
     Args:
-        gates: [B, 4 H], the pre-activations of input gate, forget gate, new input and output gate side by side, the
+        gates: [B, 4 H], the concatenated pre-activations of input gate, forget gate, new input and output gate, in the
             order of ``torch.nn.LSTM``; overwritten.
-        c: [B, H], the cells before the step; replaced by those after it.
+        c: [B, H], the cells before the step; overwritten with the cells after the step.
         h: [B, H], filled with the states after the step.
     """
     H = c.shape[1]

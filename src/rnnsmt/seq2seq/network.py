@@ -25,26 +25,26 @@ class LstmNetwork(Network):
     version = 3
 
     def prepare(self, texts: TrainingTexts, output_dir: str) -> dict[str, object]:
-        """Write the sentence pairs of a bitext as ids, except those with an empty or a long side."""
+        """Write the sentence pairs of a bitext as ids; pairs with an empty or too long side are skipped."""
         from rnnsmt.seq2seq.sentences import prepare_sentences
 
         return prepare_sentences(texts.source, texts.target, output_dir, texts.vocab_sizes, texts.max_length)
 
     def task(self, data: Sequence[Path], settings: Seq2SeqSettings, seed: int, setup: "DeviceSetup") -> "Task":
-        """Return the training on sentence pairs."""
+        """Return the training task, given the directory of sentence pairs."""
         from rnnsmt.seq2seq.sentences import SentencePairs
         from rnnsmt.seq2seq.training import Seq2SeqTask
 
         return Seq2SeqTask(SentencePairs.open(data[0]), settings, seed, setup)
 
     def read_source(self, path: StrPath) -> list[str]:
-        """Return the sentences, which must be as the decoder requires them."""
+        """Read the sentences of a file, and check that they satisfy the requirements of the decoder."""
         from rnnsmt.search.source_text import read_sentences
 
         return read_sentences(path)
 
     def list_scores(self, models: Sequence[str], unknown: str, device: str, threads: int) -> ListScores:
-        """Return the function that computes ln p of translations, including EOS, by an ensemble."""
+        """Return the function that computes ln p of translations, including EOS, under an ensemble."""
         from functools import partial
 
         from rnnsmt.networks.devices import set_up_device

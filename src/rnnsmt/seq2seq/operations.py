@@ -31,9 +31,9 @@ def translate(
     r"""Translate texts with a network, or with an ensemble that averages the probabilities of its networks.
 
     The method is left-to-right beam search. When a hypothesis is completed, it is removed from the beam and the beam
-    size is reduced by one. The output is the hypothesis with the highest probability, not normalised by length; unknown
-    words are <unk>. If ``model`` is repeated, every model (or ensemble) translates all texts. If the same model is
-    given twice, its translations are computed once.
+    size is reduced by one. The output is the hypothesis with the highest probability, not normalised by length. Words
+    outside the vocabulary are translated as <unk>. If ``model`` is repeated, every model (or ensemble) translates all
+    texts. If the same model is specified twice, its translations are computed once.
 
     Example, in the directory of a run of the demo corpus:
 

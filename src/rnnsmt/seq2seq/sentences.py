@@ -1,6 +1,7 @@
-"""Sentence pairs as ids on disk, a directory of ``rnnsmt.networks.data``.
+"""Sentence pairs as word ids on disk.
 
-The JSON file is ``sentences.json``, the vocabularies ``vocab.source.txt`` and ``vocab.target.txt``.
+The directory has the format of ``rnnsmt.networks.data``. The JSON file is ``sentences.json``, the vocabularies are
+``vocab.source.txt`` and ``vocab.target.txt``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +32,7 @@ BLOCK = 10_000
 
 
 class SentencePairs(PairDirectory):
-    """The sentence pairs of a bitext."""
+    """Open directory of sentence pairs."""
 
     kind = FORMAT
 
@@ -48,8 +49,9 @@ def prepare_sentences(
     Pairs with an empty side or with a side of more than ``max_length`` words are discarded and counted.
 
     Args:
-        sources, targets: the files of each side.
-        sizes: number of ids of each side without EOS, including UNK and id 0; there may be fewer if the text is small.
+        sources, targets: the files of each side; the n-th files are parallel.
+        sizes: size of each vocabulary, i.e. the number of ids including UNK and id 0 but not EOS. The vocabulary of a
+            small text may be smaller.
     """
     if len(sources) != len(targets):
         raise InputError(

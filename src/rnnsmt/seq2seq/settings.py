@@ -1,14 +1,14 @@
 """Sizes of an LSTM encoder-decoder, settings of its training, and three presets. This module does not import torch.
 
 ``paper``: as in Sutskever et al. (2014): four layers of 1,000 cells, embeddings of dimension 1,000, initial parameters
-from U(-0.08, 0.08), SGD at rate 0.7 for five epochs, then halved every half epoch up to 7.5 epochs, minibatches of 128
-sentences of similar length, gradient norm clipped at 5, reversed source, no dropout.
+from U(-0.08, 0.08), minibatches of 128 sentences of similar length, gradient norm clipped at 5, reversed source, no
+dropout. The optimizer is SGD for 7.5 epochs, with learning rate 0.7 for five epochs, then halved every half epoch.
 
 ``small``: a network for a CPU and tens of thousands of sentences: two layers of 256 cells, Adam, dropout (Zaremba et
 al. 2014), learning rate decaying to 0, softmax over sampled classes; the best parameters on held-out sentences are
 kept.
 
-``demo``: for the demo corpus, minutes of CPU time.
+``demo``: a small network for the demo corpus, which is trained in a few minutes of CPU time.
 """
 
 from collections.abc import Iterator, Mapping
@@ -114,7 +114,7 @@ class Seq2SeqSettings(TrainingSettings):
 
     @classmethod
     def conflicts(cls, values: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the messages of the base class, and one if there are no held-out pairs and ``keep`` is ``best``."""
+        """Yield the messages of the base class, and one more if ``keep`` is ``best`` without held-out pairs."""
         yield from super().conflicts(values)
         if values["keep"] == "best" and not values["held_out"]:
             yield "--keep best: requires held-out pairs; increase --held-out, or use --keep last"

@@ -1,6 +1,6 @@
-"""Training of an LSTM encoder-decoder on minibatches of sentence pairs of similar lengths, each pair once per epoch.
+"""Training of an LSTM encoder-decoder on minibatches of sentence pairs of similar lengths; each pair once per epoch.
 
-The loop is in ``rnnsmt.networks.training``.
+The training loop is in ``rnnsmt.networks.training``.
 """
 
 import math
@@ -45,7 +45,7 @@ class SentenceBatches(WindowBatches):
     """Minibatches of sentence pairs of similar lengths.
 
     Attributes:
-        size: number of pairs of an epoch.
+        size: number of training pairs, which is the number of pairs of an epoch.
         examples: the pairs of the current window.
     """
 
@@ -54,7 +54,7 @@ class SentenceBatches(WindowBatches):
 
         Args:
             batch: number of pairs of a minibatch; one minibatch of a window may have fewer.
-            held_out: indices of held-out pairs, ascending.
+            held_out: indices of the held-out pairs, ascending.
         """
         super().__init__(len(pairs) - len(held_out), seed)
         self.batch, self.examples = batch, ReadAhead(pairs.at)
@@ -83,7 +83,7 @@ class Seq2SeqTask(PairTask):
     """Training of a network on sentence pairs.
 
     Attributes:
-        validation: the held-out pairs, as arguments of ``log_probability``.
+        validation: batches of held-out pairs, each a tuple of arguments of ``log_probability``.
     """
 
     network = "seq2seq"
@@ -94,7 +94,7 @@ class Seq2SeqTask(PairTask):
 
     def __init__(self, pairs: SentencePairs, settings: Seq2SeqSettings, seed: int, setup: DeviceSetup) -> None:
         """Draw the held-out pairs and create the network."""
-        # cuDNN copies the weights together, because they are views of the flat tensor of all parameters
+        # cuDNN copies the weights into one buffer, because they are views of the flat tensor of all parameters
         warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk")
         super().__init__(pairs, "sentences", settings, seed, setup)
         held_out = pairs.at(self.held_out)
@@ -162,9 +162,9 @@ def loss_and_gradient(
 
     Args:
         source, target: ids [N, B] and [T, B] with EOS, padded with 0.
-        dtype: type to which the factors of matrix products are rounded, in the layers by torch's autocast; None: they
-            are not rounded. Parameters and their gradients remain float32.
-        draws: the masks of dropout, of the inputs of all layers and the output of the last one, and the classes of the
+        dtype: type to which the factors of matrix products are rounded (in the LSTM layers by torch's autocast); None:
+            they are not rounded. Parameters and their gradients remain float32.
+        draws: the dropout masks of the inputs of all layers and of the output of the last layer, and the classes of the
             softmax.
 
     Returns:
@@ -172,7 +172,7 @@ def loss_and_gradient(
     """
     with torch.autocast(target.device.type, dtype, enabled=dtype is not None):
         g, _ = model.decode(model.read_before(target), model.encode(source, draws), draws)
-    # padding is excluded from the softmax; states [P, H] and words [P] of all P target positions
+    # padding is excluded from the softmax: states [P, H] and words [P] of the P target positions without padding
     mask = target != NULL
     states, words = g[mask].to(model.W_o.dtype), target[mask]
     sums, d_states = softmax_gradient(model.W_o, model.b_o, states.detach(), words, dtype, sample=draws.classes(words))

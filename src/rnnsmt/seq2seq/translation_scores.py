@@ -1,7 +1,8 @@
-"""Computation of ln p of given translations with LSTMs, for parallel texts and n-best lists with common prefixes.
+"""Computation of ln p of existing translations with LSTMs, for parallel texts and for n-best lists.
 
-The translations of a sentence form a prefix tree (trie) of words. The encoder reads each source once; the decoder
-proceeds from the root to the leaves, all nodes of one depth together, so every distinct prefix is computed once.
+The translations of a sentence form a prefix tree (trie) of words. The encoder reads each source sentence once. The
+decoder proceeds from the root to the leaves, computing all nodes of one depth together, so that every distinct prefix
+is computed once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,11 +17,11 @@ from rnnsmt.networks.prefix_tree import prefix_levels
 from rnnsmt.seq2seq.model import Ids, Steps, TrainedSeq2Seq
 
 NODES = 8192
-"""Maximum number of translations that are scored together, exceeded only by a single sentence with more."""
+"""Maximum number of translations that are scored together, unless a single sentence has more translations."""
 
 
 class Scorer:
-    """Scorer of translations with an ensemble: the sum over the words of ln of the mean p of its networks."""
+    """Scorer of translations with an ensemble; the probability of a word is the mean over the networks."""
 
     def __init__(self, ensemble: Sequence[TrainedSeq2Seq]) -> None:
         self.ensemble = ensemble
@@ -28,7 +29,7 @@ class Scorer:
 
     @torch.inference_mode()
     def score(self, sources: Sequence[Ids], lists: Sequence[Sequence[Ids]]) -> list[NDArray[np.float64]]:
-        """Compute ln p of the translations of every source, including EOS; all are given as ids with EOS."""
+        """Compute ln p, including EOS, of the translations of every source; sentences are given as ids with EOS."""
         log_p = [np.zeros(len(translations)) for translations in lists]
         for begin, end in _chunks(lists):
             scores = self._score(sources[begin:end], lists[begin:end])
@@ -37,7 +38,7 @@ class Scorer:
         return log_p
 
     def _score(self, sources: Sequence[Ids], lists: Sequence[Sequence[Ids]]) -> NDArray[np.float64]:
-        """Score the translations of all lists, one after the other, as one batch."""
+        """Compute ln p of the translations of all lists, one list after the other, as one batch."""
         owners = np.repeat(np.arange(len(lists)), [len(translations) for translations in lists])
         every = [ids for translations in lists for ids in translations]
         lengths = np.array([len(ids) for ids in every], np.int64)
@@ -63,7 +64,7 @@ class Scorer:
 
 
 def _chunks(lists: Sequence[Sequence[Ids]]) -> Iterator[tuple[int, int]]:
-    """Yield ranges of sentences with at most ``NODES`` translations, or a single sentence with more."""
+    """Yield ranges of sentences with at most ``NODES`` translations, or of a single sentence with more."""
     begin, number = 0, 0
     for end, translations in enumerate(lists):
         if number and number + len(translations) > NODES:

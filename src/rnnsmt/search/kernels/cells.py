@@ -1,14 +1,14 @@
-"""Selection of the cells of a stack: edges into it, its best cells by estimate, and their n-gram LM scores.
+"""Selection of the cells of a stack: the edges into the stack, the best cells of the edges, and their LM requests.
 
-An *edge* combines a group of hypotheses with the options of one source span: a grid of *cells* with the hypotheses as
-rows and the options as columns, both sorted best first. The spans that may follow a group obey Moses' rule: a phrase
-that does not start at the first uncovered word must end within the distortion limit of that word, so that the later
-jump back is not too long.
+An *edge* combines a group of hypotheses with the translation options of one source span. It is a grid of *cells*, with
+the hypotheses as rows and the options as columns, both sorted best first. The spans that may follow a group obey Moses'
+rule: a phrase that does not start at the first uncovered word must end within the distortion limit of that word, so
+that the later jump back is not too long.
 
-Cells are selected by an estimate that contains the LM score of the phrase in the empty context: the best ``pop_limit``
-cells within a margin. The selection precedes all LM queries, so that these can be processed together. (Cube pruning
-with a heap requires the score of one cell before it can select the next, and a bad cell hides good cells behind it.)
-For neural features see ``neural_choice``.
+The best ``pop_limit`` cells within a margin are selected by an estimate that contains the LM score of the phrase in the
+empty context. All cells are selected before the first LM query, so that the queries can be processed together. (Cube
+pruning with a heap requires the score of one cell before it can select the next, and a bad cell hides good cells behind
+it.) For the selection with neural features, see ``neural_choice``.
 """
 
 import numpy as np
@@ -26,12 +26,12 @@ _NONE = -1
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def find_coverage(work, gap, mask, known, stamp):
-    """Find or add a coverage among those of the stack that is being filled.
+    """Find a coverage among those of the stack that is being filled; add it if it is new.
 
     Args:
         gap, mask: the coverage.
         known: number of coverages so far.
-        stamp: of ``next_stamp``.
+        stamp: stamp of the current pass, from ``next_stamp``.
 
     Returns:
         (index in ``Work.new_coverages``, number of coverages).
@@ -48,15 +48,15 @@ def find_coverage(work, gap, mask, known, stamp):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _is_covered(gap, mask, position):
-    """Return whether a source word is covered, given the first gap and the mask of the covered words from there on."""
+    """Return whether a source word is covered, given the gap and the mask of a coverage."""
     return position < gap or (mask >> np.uint64(position - gap)) & _ONE != np.uint64(0)
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _orientations(work, constants, group, gap, mask, start, length):
-    """Return the orientations of a phrase for its backward score and for the forward score of the preceding phrase.
+    """Return two orientations of a phrase: for its backward score, and for the forward score of the preceding phrase.
 
-    They differ in hierarchical models only, whose forward orientation is estimated as in
+    They differ only in hierarchical models, where the forward orientation is estimated as in
     ``features.hierarchical_orientations``.
     """
     last = work.groups[group]
@@ -77,15 +77,15 @@ def _orientations(work, constants, group, gap, mask, start, length):
 
 @kernel(**UNCOUNTED)
 def collect_edges(k, spans, ranked, work, constants, stamp):
-    """Collect all edges into stack ``k`` with the estimates of their first cells.
+    """Collect all edges into stack ``k`` in ``Work.edges``, with the estimates of their first cells.
 
     Args:
         k: number of covered words.
         spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
-        stamp: of ``next_stamp``.
+        stamp: stamp of the current pass, from ``next_stamp``.
 
     Returns:
-        The number of edges, which are in ``Work.edges``.
+        The number of edges.
     """
     count, longest = spans.shape
     edges = 0
@@ -145,10 +145,14 @@ def collect_edges(k, spans, ranked, work, constants, stamp):
 
 @kernel(**INNER, **UNCOUNTED)
 def _last_block(work, group, start, end):
-    """Return the last block after a phrase that follows a group, and the group whose last block is below it.
+    """Return the last block after a phrase that follows a group.
 
-    The phrase is pushed on the stack of blocks and merged with the adjacent blocks on top, as in Moses (Galley and
-    Manning 2008). The result is (first source word, last source word, group or -1).
+    The phrase is pushed on the stack of blocks of the group and merged with the adjacent blocks on top, as in Moses
+    (Galley and Manning 2008).
+
+    Returns:
+        (first source word of the last block, its last source word, the group whose last block is the next block on the
+        stack, or -1 if there is no next block).
     """
     if work.groups[group].block_end == _NONE:
         return start, end, np.int64(_NONE)
@@ -180,7 +184,7 @@ def _are_same_blocks(work, group, other):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def find_group(work, constants, edge, groups):
-    """Find or add the group that the cells of an edge belong to.
+    """Find the group to which the hypotheses from the cells of an edge belong; add it if it is new.
 
     Args:
         edge: index of the edge.
@@ -195,7 +199,7 @@ def find_group(work, constants, edge, groups):
     start = np.int64(work.edges[edge].start)
     end = start + work.edges[edge].length - 1
     gap = np.int64(work.new_coverages[coverage].gap)
-    # a later phrase that ends just before ``start`` would be a swap; impossible if the word before is covered
+    # a later phrase that ends just before ``start`` would be a swap; impossible if the word before ``start`` is covered
     swap = np.int64(start)
     if start <= gap or (work.new_coverages[coverage].mask >> np.uint64(start - 1 - gap)) & _ONE != np.uint64(0):
         swap = np.int64(_NONE)
@@ -228,15 +232,18 @@ def find_group(work, constants, edge, groups):
 def _visit_cells(ranked, work, constants, count, top, bins, listing, stamp):
     """Count cells by estimate in ``Work.histogram``, or list them in ``Work.cells`` with their LM requests.
 
+    The width of a bin is ``constants.margin`` / ``BINS``. Bin 0 begins at the estimate ``top`` and also contains all
+    better cells; the following bins contain worse cells.
+
     Args:
         count: number of edges.
-        top: an estimate. Bins have the width ``constants.margin`` / ``BINS`` and are counted from it downwards.
-        bins: cells of lower bins are ignored. Cells better than ``top`` are in bin 0.
-        listing: constant; True: list the cells, at most ``pop_limit``, False: count them.
-        stamp: of ``next_stamp``.
+        top: upper bound of the estimates in bin 0, except for better cells.
+        bins: number of bins; worse cells are ignored.
+        listing: True: list the cells, at most ``pop_limit``; False: count them. It must be a constant.
+        stamp: stamp of the current pass, from ``next_stamp``.
 
     Returns:
-        (number of cells listed, number of requests).
+        (number of cells listed, number of LM requests).
     """
     scale = BINS / constants.margin
     floor = top - bins / scale
@@ -250,17 +257,17 @@ def _visit_cells(ranked, work, constants, count, top, bins, listing, stamp):
         # upper bound of what an option of this edge can add to the score of a hypothesis
         most = corner.base + reach[first] + constants.forward_bound
         group = work.groups[corner.group]
-        # The outer loop is over hypotheses, the inner loop over options, which are contiguous. Each loop ends at the
-        # first hypothesis or option from which on no estimate can reach the floor.
+        # The outer loop is over hypotheses, the inner loop over options, which are contiguous. Each loop ends as soon
+        # as no estimate of the remaining hypotheses or options can reach the floor.
         for row in range(group.first, group.first + group.count):
             hypothesis = work.hypotheses[row]
-            if hypothesis.score + most < floor:  # sorted by score: so are all following hypotheses
+            if hypothesis.score + most < floor:  # also true of all following hypotheses, which have lower scores
                 break
             base = hypothesis.score + corner.base
             if hypothesis.option >= 0:
                 base += ranked.forward[ranked.forward_class[hypothesis.option], forward]
             for option in range(first, last):
-                # options are sorted by estimate, without reordering scores: ``reach`` bounds all following ones
+                # options are sorted by estimate without reordering scores; ``reach`` bounds all following options
                 if base + reach[option] < floor:
                     break
                 below = (top - (base + guess[option])) * scale
@@ -285,23 +292,23 @@ def _visit_cells(ranked, work, constants, count, top, bins, listing, stamp):
 
 @kernel(**UNCOUNTED)
 def choose_cells(ranked, work, constants, count, stamp):
-    """List the cells to score and their distinct LM requests: the best by estimate, at most ``pop_limit``.
+    """List the cells to score, which are the best by estimate, at most ``pop_limit``, and their distinct LM requests.
 
     Args:
         count: number of edges.
-        stamp: of ``next_stamp``.
+        stamp: stamp of the current pass, from ``next_stamp``.
 
     Returns:
-        (number of cells, number of requests).
+        (number of cells, number of LM requests).
     """
     # A histogram instead of a sort or heap: the number of cells that are examined is many times the pop limit, and
     # the same loops can afterwards list the cells in memory order.
     top = -np.inf
-    for edge in range(count):  # the best first cell of an edge; other cells may be better
+    for edge in range(count):  # the best estimate of the first cells of edges; other cells may be better
         top = max(top, work.edges[edge].estimate)
     work.histogram[:] = 0
     _visit_cells(ranked, work, constants, count, top, BINS, False, stamp)
-    # as many whole bins as the pop limit allows, and at least one, in which the list may end
+    # as many whole bins as the pop limit allows; at least one, even if not all of its cells can be listed
     cells, chosen = np.int64(0), 0
     while chosen < BINS and cells + work.histogram[chosen] <= constants.pop_limit:
         cells += work.histogram[chosen]

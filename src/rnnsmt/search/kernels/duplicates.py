@@ -1,8 +1,8 @@
-"""Duplicates in n-best lists: of the derivations with the same target string, a list contains only the best.
+"""Duplicates in n-best lists: of all derivations with the same target string, a list contains only the best.
 
-A node of the lattice needs no worse derivation of a string either: the rest of a translation adds the same score to all
-derivations of a node, so a worse one is never part of a new best string. Strings are compared by a 64-bit hash of their
-words.
+The same applies to the derivations of a node of the lattice: the rest of a translation adds the same score to all
+derivations of a node, so only the best derivation of each string can be part of a derivation in the list. Strings are
+compared by a 64-bit hash of their words.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import GOLDEN_RATIO, scramble
 
 FREE = np.uint64(0)
-"""Content of free slots of a set of keys."""
+"""Content of free slots in the set of keys."""
 
 
 class TargetStrings(NamedTuple):
@@ -37,7 +37,8 @@ def phrase_hashes(bounds, words, hashes, powers):
         bounds: ``int64`` [phrases + 1]; the words of phrase p are words[bounds[p]:bounds[p + 1]].
         words: ``int32`` [words], target vocabulary ids.
         hashes: ``uint64`` [phrases], filled.
-        powers: ``uint64`` [phrases], filled with the factor that moves a hash to the left of the phrase.
+        powers: ``uint64`` [phrases], filled with the factor by which the hash of a string must be multiplied before the
+            hash of the phrase is added, to append the phrase to the string.
     """
     for phrase in range(hashes.shape[0]):
         value, power = np.uint64(0), np.uint64(1)
@@ -51,7 +52,13 @@ def phrase_hashes(bounds, words, hashes, powers):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def text_hash(strings, value, option):
-    """Return the hash of a target string with the hash ``value``, extended by the phrase of an option (-1: none)."""
+    """Return the hash of a target string that is extended by the phrase of an option.
+
+    Args:
+        strings: ``TargetStrings``.
+        value: hash of the target string before it is extended.
+        option: the option; -1 for no phrase.
+    """
     if option < 0:
         return value
     phrase = strings.target[option]
@@ -67,7 +74,7 @@ def duplicate_key(node, derivation):
         derivation: ``DERIVATION``, of which ``next`` and ``slot`` are not known yet.
 
     Returns:
-        A hash of node and target string, not ``FREE``. Both parts are scrambled, since small numbers combined by xor
-        alone would cancel each other out.
+        A hash of the node and the target string, different from ``FREE``. The node is scrambled before xor, so that
+        node numbers and hashes do not cancel each other out.
     """
     return scramble(derivation.hash ^ scramble(~np.uint64(node))) | np.uint64(1)

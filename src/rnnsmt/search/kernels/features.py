@@ -1,4 +1,4 @@
-"""Features of a derivation, computed from its phrases (the definition of the model), and future costs.
+"""Features of a derivation, computed from its phrases by the definition of the features, and future costs.
 
 Conventions of Moses: distortion is -abs(start - (end of the previous phrase + 1)), with no term at the end of the
 sentence. Backward reordering scores depend on the orientation of a phrase with respect to the previous one (or to the
@@ -6,8 +6,8 @@ start of the sentence), forward scores on the orientation of the following phras
 phrase has no forward score. The LM scores ``</s>``.
 
 The future cost is an optimistic estimate of the score of the uncovered words (Koehn 2010, section 6.2.4). As in Moses,
-the estimate of a span is the maximum, over its segmentations, of the sum of phrase estimates, each with the LM score of
-the phrase in the empty context; reordering scores are not included.
+the estimate of a span is the maximum, over its segmentations, of the sum of phrase estimates. A phrase estimate
+includes the LM score of the phrase in the empty context, but no reordering scores.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ MONOTONE, SWAP, RIGHT, LEFT = 0, 1, 2, 3
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def orientation_of(last_start, last_end, start, end):
-    """Return the orientation of a span with respect to the last one; ``last_end`` is -1 at the sentence start."""
+    """Return the orientation of a span with respect to the previous span; ``last_end`` is -1 at the sentence start."""
     if last_end + 1 == start:
         return MONOTONE
     if last_end >= 0 and end + 1 == last_start:
@@ -37,14 +37,14 @@ class FeatureTables(NamedTuple):
 
     Attributes:
         lms: ``LanguageModels``.
-        bounds: ``int64`` [targets + 1], range of each target phrase in ``words``.
+        bounds: ``int64`` [targets + 1]; the words of target phrase t are bounds[t]..bounds[t + 1] - 1 in ``words``.
         words: ``int32`` [LMs, words], LM word ids.
         target_of: ``int32`` [rows], target phrase of each pair.
         static: ``float64`` [rows, F], features that depend only on the pair.
         reordering: ``float64`` [n, 8], backward scores by orientation, then forward scores.
         reordering_of: ``int32`` [rows], row of each pair in ``reordering``.
-        places: ``int64`` [9 + LMs], columns of the feature vector for these eight, distortion, and each LM; -1 for
-            none.
+        places: ``int64`` [9 + LMs], columns of the feature vector for the 8 columns of ``reordering``, for distortion,
+            and for each LM; -1 for none.
         hierarchical: whether the reordering model is hierarchical.
     """
 
@@ -68,7 +68,7 @@ def score_alone(lm, bounds, words, states, rest, totals):
         bounds: ``int64`` [phrases + 1]; the words of phrase p are words[bounds[p]:bounds[p + 1]].
         words: ``int32`` [words], LM word ids.
         states: ``int32`` [words], filled with the state after each word.
-        rest: ``float64`` [words], filled with the score of the words of the phrase after each word.
+        rest: ``float64`` [words], filled with the score of all words of the phrase that follow each word.
         totals: ``float64`` [phrases], filled with the score of each phrase.
     """
     for phrase in range(bounds.shape[0] - 1):
@@ -93,12 +93,12 @@ def hierarchical_orientations(starts, ends, backward, forward):
         backward: ``int64`` [phrases], filled with the orientation of each phrase with respect to the last block before
             it. Adjacent phrases or blocks form one block.
         forward: ``int64`` [phrases], filled with the orientation of each phrase with respect to the previous phrase,
-            estimated as in Moses: a phrase farther to the right (left) also counts as monotone (swap) if the word next
-            to the previous phrase on that side is still uncovered.
+            estimated as in Moses: a phrase farther to the right (left) also counts as monotone (swap) if the word to
+            the right (left) of the previous phrase is still uncovered.
     """
     count = starts.shape[0]
     covered = np.zeros(ends.max() + 2 if count > 0 else 0, np.bool_)
-    # stack of blocks: source words first[0..depth - 1] and last[0..depth - 1]
+    # stack of blocks: block d consists of the source words first[d]..last[d], for d below ``depth``
     first, last = np.empty(count + 1, np.int64), np.empty(count + 1, np.int64)
     depth = 0
     for k in range(count):
@@ -153,14 +153,14 @@ def derivation_features(rows, starts, ends, tables, out):
         turn = backward[k]
         if places[turn] >= 0:
             out[places[turn]] += tables.reordering[tables.reordering_of[row], turn]
-        # the forward score is that of the previous pair, whose orientation is known only now
+        # add the forward score of the previous pair, which depends on the orientation of this phrase
         turn = 4 + forward[k]
         if last_row >= 0 and places[turn] >= 0:
             out[places[turn]] += tables.reordering[tables.reordering_of[last_row], turn]
         last_start, last_end, last_row = np.int64(starts[k]), np.int64(ends[k]), row
     if places[8] >= 0:
         out[places[8]] -= jumps
-    # the outer loop is over LMs, so that only one LM, which is larger than the processor's caches, is read at a time
+    # the outer loop is over LMs, so that only one LM is read at a time: each is larger than the processor's caches
     for n in range(len(lms.arrays)):
         state = lms.starts[n]
         score = 0.0
@@ -196,7 +196,8 @@ _ONE = np.uint64(1)
 def future_costs(spans, ranked, work, window):
     """Compute the best estimate of every span of up to ``window`` words, and of every suffix of the sentence.
 
-    Uncovered spans before the last covered word are shorter than the distortion limit; those after it are a suffix.
+    No other spans can be uncovered: uncovered spans before the last covered word are shorter than the distortion limit,
+    and the uncovered words after it are a suffix.
 
     Args:
         spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
@@ -206,7 +207,7 @@ def future_costs(spans, ranked, work, window):
     """
     count, longest = spans.shape
     work.tail_future[count] = 0.0
-    # right to left: each span is a phrase at its start, followed by a span whose estimate is already final
+    # from right to left: each span is a phrase, followed by a span whose estimate is already final
     for i in range(count - 1, -1, -1):
         best_tail = -np.inf
         for length in range(1, min(window, count - i) + 1):
@@ -249,7 +250,7 @@ def suffix_maxima(first, values):
     """Replace values [4, options] by their running maximum from the last option of each source phrase to the first.
 
     Args:
-        first: ``int64`` [sources + 1], range of options of each source phrase.
+        first: ``int64`` [sources + 1]; the options of source phrase s are first[s]..first[s + 1] - 1.
         values: ``float64`` [4, options], changed in place.
     """
     for turn in range(values.shape[0]):

@@ -1,10 +1,11 @@
-"""Hash tables of the search, see ``base.kernels.probing``.
+"""Hash tables of the search, which use the probing of ``base.kernels.probing``.
 
-There are two kinds. A table of *rows* numbers the rows of an array in the order of their first appearance; it grows
-with the array. A *stamped* table finds items of the stack that is being filled: its slots contain the stamp of the
-current pass over the items, so it need not be cleared between passes.
+There are two kinds of hash tables. A table of *rows* numbers the distinct rows of an array in the order of their first
+appearance; it grows with the array. A *stamped* table finds items of the stack that is being filled. Its slots contain
+the stamp of the pass over the items in which they were filled, so the table need not be cleared between passes.
 
-Numbers do not depend on the hash function or on the number of slots, only on the order of the requests.
+The numbers depend only on the order in which rows or items are added, not on the hash function or on the number of
+slots.
 """
 
 import numpy as np
@@ -17,7 +18,8 @@ FREE = -1
 """Content of free slots of a table of rows."""
 
 SLOT = np.dtype([("high", np.uint64), ("low", np.uint64), ("stamp", np.int32), ("item", np.int32)])
-"""Slot of a stamped table: key and index of an item; occupied only if ``stamp`` is that of the current pass."""
+"""Slot of a stamped table: the key (``high``, ``low``) and the index of an item. The slot is occupied only if ``stamp``
+is that of the current pass."""
 
 
 def power_of_two(size: int) -> int:
@@ -26,7 +28,7 @@ def power_of_two(size: int) -> int:
 
 
 def new_table(items: int) -> np.ndarray:
-    """Allocate the slots of a stamped table for so many items per pass, ``SLOT`` [a power of two]."""
+    """Allocate the slots of a stamped table for up to ``items`` items per pass, ``SLOT`` [a power of two]."""
     return np.zeros(power_of_two(2 * items), SLOT)
 
 
@@ -41,16 +43,16 @@ def _hash_row(rows, number):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def number_row(rows, slots, counts, used):
-    """Assign a number to the row that the caller has written behind the rows in use.
+    """Find the row that the caller has written after the rows in use; add it to the rows in use if it is new.
 
     Args:
         rows: integers [more than ``counts[used]``, n].
-        slots: ``int32`` [a power of two, at least twice the number of rows], ``FREE`` in free slots.
-        counts: ``int64``; ``counts[used]`` is the number of rows in use, and is increased if the row is new.
+        slots: ``int32`` [a power of two, at least twice the number of rows]; free slots contain ``FREE``.
+        counts: ``int64``; ``counts[used]`` is the number of rows in use, which is increased if the row is new.
         used: index in ``counts``.
 
     Returns:
-        The number ``int32`` of the row in use that is equal to it; its own if there is none.
+        The number ``int32`` of the equal row in use, or of the new row.
     """
     new = counts[used]
     slot = first_slot(slots, _hash_row(rows, new))
@@ -76,10 +78,10 @@ def enter_rows(rows, slots, count):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def find_item(slots, stamp, high, low, new):
-    """Return the index of the item with a key; if there is none, add the item ``new``.
+    """Return the index of the item with a key; if there is none, add an item with the index ``new``.
 
     Args:
-        slots: ``SLOT``, of ``new_table``.
+        slots: ``SLOT``, from ``new_table``.
         stamp: stamp of the current pass, not 0.
         high, low: ``uint64``, the key.
     """

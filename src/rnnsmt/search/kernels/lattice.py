@@ -1,14 +1,16 @@
 """The k best derivations of the lattice of recombined hypotheses.
 
-Lazy k-best extraction (Huang and Chiang 2005, algorithm 3), without recursion. The nodes of the lattice are the
-hypotheses and the goal; the arcs into a hypothesis are its own and those of the hypotheses that were recombined into
-it. Every node has a heap of *candidates*: an arc with a derivation of the node that the arc comes from, its *origin*.
-The next derivation of a node is its best candidate; then the same arc with the next derivation of the origin becomes a
-candidate, for which that derivation is extracted first. Here also the first derivation of an origin is extracted only
-when it is needed: its score is known from the search.
+The method is lazy k-best extraction (Huang and Chiang 2005, algorithm 3), without recursion. The nodes of the lattice
+are the hypotheses and the goal. The arcs into a hypothesis are its own arc and the arcs of the hypotheses that were
+recombined into it. The *origin* of an arc is the node from which it comes. Every node has a heap of *candidates*; a
+candidate is an arc with a derivation of its origin.
 
-Which derivations are left out as duplicates is decided by ``duplicates.duplicate_key``, and how much space an
-extraction may take by ``nbest.NBestExtractor``.
+The next derivation of a node is its best candidate. This candidate is then replaced by its successor, the same arc with
+the next derivation of the origin, which is extracted first. The first derivation of an origin, too, is extracted only
+when it is needed, because its score is known from the search.
+
+``duplicates.duplicate_key`` decides which derivations are omitted as duplicates. ``nbest.NBestExtractor`` limits the
+space of an extraction.
 """
 
 from typing import NamedTuple
@@ -21,9 +23,11 @@ from rnnsmt.search.kernels.duplicates import FREE, duplicate_key, text_hash
 from rnnsmt.search.kernels.records import record
 
 NODE = record("heap:i4", "extracted:i4", "first:i4", "last:i4", "opened:i4")
-"""State of a hypothesis: ``heap``, root of its candidates; ``extracted``, the best candidate so far, which has left the
-heap and whose successor is not in it yet; ``first`` and ``last`` of its derivations, which are linked by ``next``;
-``opened``, whether its arcs are candidates."""
+"""State of a node of the lattice.
+
+``heap``: root of the heap of candidates (-1: empty); ``extracted``: the candidate that was last removed from the heap
+and whose successor is not in the heap yet (-1: none); ``first`` and ``last``: its first and last derivation so far,
+which are linked by ``next`` (-1: none); ``opened``: 1 if its arcs have been added to the candidates, else 0."""
 
 CANDIDATE = record(
     "score:f8",
@@ -37,24 +41,28 @@ CANDIDATE = record(
     "right:i4",
     "distance:i4",
 )
-"""An arc from ``origin`` into a node, with a ``derivation`` of ``origin`` (-1: its first, not extracted yet).
+"""Candidate: an arc from ``origin`` into a node, with a ``derivation`` of ``origin`` (-1: the first derivation, not yet
+extracted).
 
-``score``: of the derivation extended by the arc; ``step``: of the arc alone; ``option``, ``start`` and ``end``: its
-option and source span; ``left``, ``right`` and ``distance``: children in the leftist heap (-1: none) and distance to
-the nearest missing child."""
+``score``: score of the derivation extended by the arc; ``step``: score of the arc alone; ``option``, ``start`` and
+``end``: option and source span of the arc; ``left`` and ``right``: children in the leftist heap (-1: none);
+``distance``: distance to the nearest missing child."""
 
 DERIVATION = record("score:f8", "hash:u8", "back:i4", "option:i4", "start:i4", "end:i4", "next:i4", "slot:i4")
-"""Derivation of a node: ``hash`` of its target string, the derivation it extends by an option, the ``next`` best
-derivation of the same node, and ``slot`` in ``Lattice.seen``."""
+"""Derivation of a node.
+
+``hash``: hash of its target string; ``back``: the derivation that it extends (-1: none); ``option``, ``start`` and
+``end``: the option by which it extends ``back``, and the source span of the option (-1: none); ``next``: the next best
+derivation of the same node (-1: none so far); ``slot``: its slot in ``Lattice.seen``."""
 
 _NONE = -1
 
 _LATER = -2
-"""Number of a derivation that is not extracted yet."""
+"""Result of ``_after`` for a derivation that is not extracted yet."""
 
 CANDIDATES, DERIVATIONS, SUCCESSORS = range(3)
-"""Indices into ``Lattice.counts``: numbers of candidates and of derivations in use, and how often a candidate was
-replaced by its successor."""
+"""Indices into ``Lattice.counts``: number of candidates in use, number of derivations in use, and number of candidates
+that were replaced by their successors."""
 
 
 class Lattice(NamedTuple):
@@ -62,12 +70,12 @@ class Lattice(NamedTuple):
 
     Attributes:
         nodes: ``NODE`` [hypotheses + 1]; the last one is the goal, whose arcs come from the complete hypotheses.
-        candidates: ``CANDIDATE``, pool of the heaps of all nodes.
-        derivations: ``DERIVATION``, pool of the derivations of all nodes; number 0 is the empty derivation.
-        seen: ``uint64`` [a power of two], the ``duplicate_key`` of all derivations; at most half full.
+        candidates: ``CANDIDATE`` [n], the candidates of all nodes.
+        derivations: ``DERIVATION`` [n], the derivations of all nodes; number 0 is the empty derivation.
+        seen: ``uint64`` [a power of two], set of the ``duplicate_key`` of all derivations; at most half full.
         stack: ``int32`` [words + 3], path of nodes from the goal to the current node.
         spine: ``int32`` [64], scratch space of ``_merge``.
-        counts: ``int64`` [3], see ``CANDIDATES`` and following.
+        counts: ``int64`` [3], see ``CANDIDATES``, ``DERIVATIONS`` and ``SUCCESSORS``.
     """
 
     nodes: np.ndarray
@@ -83,13 +91,13 @@ def new_lattice(hypotheses: int, arcs: int, words: int, derivations: int) -> Lat
     """Allocate the scratch space of an extraction.
 
     Args:
-        hypotheses, arcs: maximum numbers in the lattice.
+        hypotheses, arcs: maximum numbers of hypotheses and of recombined arcs in the lattice.
         words: maximum number of words of the sentence.
         derivations: maximum number of derivations.
     """
     return Lattice(
         nodes=np.empty(hypotheses + 1, NODE),
-        # one per hypothesis and per recombined arc, and one per complete hypothesis at the goal
+        # one for each hypothesis, one for each recombined arc, and one at the goal for each complete hypothesis
         candidates=np.empty(2 * hypotheses + arcs + 2, CANDIDATE),
         derivations=np.empty(derivations, DERIVATION),
         seen=np.zeros(1 << (2 * derivations).bit_length(), np.uint64),  # ``FREE``
@@ -116,7 +124,7 @@ def _merge(pool, spine, a, b):
         depth += 1
         a = pool[a].right
     root = b if a == _NONE else a
-    # on the way back make the right subtree the one with the smaller distance to a missing child
+    # on the way back, exchange subtrees so that the right one has the smaller distance to a missing child
     while depth > 0:
         depth -= 1
         above = spine[depth]
@@ -134,11 +142,12 @@ def _merge(pool, spine, a, b):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _push(lattice, node, number, score, derivation):
-    """Add a candidate, given by its number, to the heap of a node.
+    """Add a candidate to the heap of a node.
 
     Args:
+        number: number of the candidate, whose arc is already set.
         score: score of ``derivation`` extended by the arc of the candidate.
-        derivation: derivation of the origin, -1 for its first.
+        derivation: derivation of the origin; -1 for its first derivation.
     """
     entry = lattice.candidates[number]
     entry.score = score
@@ -151,10 +160,11 @@ def _push(lattice, node, number, score, derivation):
 
 @kernel(**INNER, **UNCOUNTED)
 def _push_arc(lattice, node, origin, origin_score, score, option, start, end):
-    """Add an arc with the first derivation of its origin, whose score the search has computed, to the candidates.
+    """Add a candidate to the heap of a node: an arc with the first derivation of its origin.
 
     Args:
-        origin_score, score: of the first derivation of ``origin``, and of this derivation extended by the arc.
+        origin_score: score of the first derivation of ``origin``, computed by the search.
+        score: score of this derivation extended by the arc.
         option, start, end: option and source span of the arc; -1 for an arc into the goal.
     """
     number = np.int32(lattice.counts[CANDIDATES])
@@ -170,7 +180,7 @@ def _push_arc(lattice, node, origin, origin_score, score, option, start, end):
 
 @kernel(**INNER, **UNCOUNTED)
 def _open(lattice, hypotheses, arcs, node):
-    """Add all arcs into a hypothesis to its candidates: the arc of the hypothesis, and the recombined arcs."""
+    """Add all arcs into a hypothesis to its candidates: its own arc, and the recombined arcs."""
     best = hypotheses[node]
     score = hypotheses[best.back].score
     _push_arc(lattice, node, best.back, score, best.score, best.option, best.start, best.end)
@@ -185,10 +195,10 @@ def _open(lattice, hypotheses, arcs, node):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _after(lattice, node, derivation):
-    """Return the derivation of a node that follows ``derivation`` (-1: its first).
+    """Find the derivation of a node that follows ``derivation``, or its first derivation if ``derivation`` is -1.
 
     Returns:
-        The number of the derivation; -1 if the node has no more, ``_LATER`` if it is not extracted yet.
+        The number of the derivation; -1 if the node has no more derivations; ``_LATER`` if it is not extracted yet.
     """
     state = lattice.nodes[node]
     following = state.first if derivation == _NONE else lattice.derivations[derivation].next
@@ -230,8 +240,8 @@ def _try_best(lattice, hypotheses, arcs, strings, node):
     """Try to extract a derivation of a node from its best candidate.
 
     Returns:
-        -1 if the node has a new derivation, or no more; the node itself if its next candidate is to be tried; another
-        node if the next derivation of that node is needed first.
+        -1 if the node has a new derivation or no more derivations; the node itself if its next candidate must be tried;
+        another node if the next derivation of that node is needed first.
     """
     state = lattice.nodes[node]
     if state.opened == 0:
@@ -265,7 +275,7 @@ def _try_best(lattice, hypotheses, arcs, strings, node):
 def _extract_next(lattice, hypotheses, arcs, strings, goal):
     """Extract the next derivation of the goal, if there is one; return False if the space is not sufficient.
 
-    A node that needs the next derivation of another node waits on the stack until the other one has it.
+    A node that needs the next derivation of another node waits on the stack until that derivation is extracted.
     """
     depth = 1
     lattice.stack[0] = goal
@@ -285,7 +295,7 @@ def _extract_next(lattice, hypotheses, arcs, strings, goal):
 @kernel(**INNER, **UNCOUNTED)
 def _reset(lattice, hypotheses, first_final, goal):
     """Clear the state of the previous extraction, and add the complete hypotheses to the candidates of the goal."""
-    # only the slots of the previous extraction: the set is large, and usually few of its slots are occupied
+    # clear only the slots of the previous extraction: the set is large, and usually few slots are occupied
     for number in range(1, lattice.counts[DERIVATIONS]):
         lattice.seen[lattice.derivations[number].slot] = FREE
     lattice.counts[CANDIDATES] = 0
@@ -311,7 +321,7 @@ def _reset(lattice, hypotheses, first_final, goal):
 @kernel(**INNER, **UNCOUNTED)
 def _write(derivations, last, out, number):
     """Write the phrases of a derivation of the goal, ``derivations[last]``, as derivation ``number`` of ``out``."""
-    first = derivations[last].back  # without the arc into the goal, which has no phrase
+    first = derivations[last].back  # skip the arc into the goal, which has no phrase
     length = 0
     at = first
     while at > 0:
@@ -338,12 +348,12 @@ def extract(hypotheses, arcs, count, first_final, n, lattice, strings, out):
         count: number of hypotheses; also the index of the goal node.
         first_final: the complete hypotheses are ``first_final``..``count`` - 1.
         n: maximum number of derivations.
-        lattice: ``Lattice``; its state after a previous extraction is cleared.
+        lattice: ``Lattice``, overwritten.
         strings: ``TargetStrings``.
-        out: ``Derivations``, filled, the best first; with room for the phrases of n derivations.
+        out: ``Derivations`` with room for n derivations, filled, best first.
 
     Returns:
-        The number of derivations, and whether the space was exhausted before all were found.
+        The number of derivations, and whether the space was exhausted before all of them were found.
     """
     goal = np.int32(count)
     _reset(lattice, hypotheses, first_final, goal)

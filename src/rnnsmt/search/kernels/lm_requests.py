@@ -1,9 +1,9 @@
-"""Scores of the selected cells by the n-gram LMs: requests, each for a target phrase in a state, and their answers.
+"""N-gram LM scores of the selected cells. A request asks for the score of a target phrase in an LM state.
 
-With several n-gram LMs their states are combined into one integer, so the rest of the search is the same as with one:
-a *joint state* is the index of a row of ``Work.joint_states``; rows are numbered in order of appearance within a
-sentence. The LM scores of a phrase are also combined into one number, the weighted sum divided by
-``SearchConstants.lm_weight``.
+With several n-gram LMs, their states are combined into one integer, so that the rest of the search is the same as with
+one LM: a *joint state* is the index of a row of ``Work.joint_states``, which contains the state of each LM. Rows are
+numbered in the order of their first appearance within a sentence. The LM scores of a phrase are also combined into one
+number, their weighted sum divided by ``SearchConstants.lm_weight``.
 """
 
 import numpy as np
@@ -17,11 +17,11 @@ from rnnsmt.search.kernels.records import JOINT_STATES, QUERIES
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def add_request(ranked, work, state, target, requests, stamp):
-    """Find or add the LM request for a target phrase in a state; return its index, and the number of requests."""
+    """Find the LM request for a target phrase in a state, or add it; return its index, and the number of requests."""
     key = (np.int64(state) << np.int64(32)) | np.int64(target)
     slot = np.int64(mix(np.uint64(key)) & np.uint64(work.cache.shape[0] - 1))
     known = work.cache[slot]
-    # overwriting the entry of another key of this stack can only lead to a duplicate request
+    # if this overwrites the entry of another key of this stack, the only consequence may be a duplicate request
     same = known.key == key
     if same and known.stamp == stamp:
         return np.int64(known.request), requests
@@ -29,7 +29,7 @@ def add_request(ranked, work, state, target, requests, stamp):
     position = ranked.target_bounds[target]
     request.cached = slot
     request.end = ranked.target_bounds[target + 1]
-    if same:  # scored for an earlier stack: the request is complete
+    if same:  # scored for an earlier stack, so the request is complete
         request.total = known.prob
         request.state = known.state
         request.position = request.end
@@ -37,7 +37,7 @@ def add_request(ranked, work, state, target, requests, stamp):
         request.total = 0.0
         request.state = state
         request.position = position
-        known.prob = 0.0  # the result for a phrase without words, which is never scored
+        known.prob = 0.0  # correct for a phrase without words, which is never scored
         known.state = state
     known.key = key
     known.request = requests
@@ -57,14 +57,14 @@ def _remember(work, number):
 
 @kernel(**UNCOUNTED)
 def answer_requests(lm, ranked, work, requests):
-    """Score all requests to a single LM together, word by word, and update the cache.
+    """Score all requests to a single LM together, word by word, and update ``Work.cache``.
 
-    Each round begins one look-up of every request, then ends them all. Thus the cache misses of different requests
-    overlap, which matters because the LM is much larger than the processor's caches.
+    Each round first begins one look-up for every request, then ends all of these look-ups. The processor's cache misses
+    of different requests thus overlap, which saves time because the LM is much larger than the processor's caches.
 
     Args:
         lm: ``LmArrays``.
-        work: ``Work``; ``waiting`` holds the indices of the requests that still have words to score.
+        work: ``Work``; ``waiting`` contains the indices of the requests that still have words to score.
         requests: number of requests.
     """
     waiting, count = work.waiting, 0
@@ -93,7 +93,7 @@ def answer_requests(lm, ranked, work, requests):
             if found:
                 request.position = position + 1
                 if request.state == alone_state[position]:
-                    # same state as in the empty context: the remaining words do not depend on the preceding phrases
+                    # same state as in the phrase alone: the preceding phrases do not affect the remaining words
                     request.total += alone_rest[position]
                     request.state = alone_state[request.end - 1]
                     request.position = request.end
@@ -120,13 +120,13 @@ def first_joint_state(lms, work):
 
 @kernel(**UNCOUNTED)
 def answer_joint_requests(lms, ranked, work, constants, requests):
-    """Score the first ``requests`` entries of ``Work.lm_requests`` with all LMs, and update the cache."""
+    """Score the first ``requests`` entries of ``Work.lm_requests`` with all LMs, and update ``Work.cache``."""
     for number in range(requests):
         request = work.lm_requests[number]
         if request.position == request.end:  # scored from the cache
             continue
         total = 0.0
-        # the outer loop is over LMs, since the loop over the words may end early for each of them
+        # the outer loop is over LMs, since the loop over the words may end at a different word for each LM
         for n in range(len(lms.arrays)):
             state = work.joint_states[request.state, n]
             score = 0.0
@@ -135,7 +135,7 @@ def answer_joint_requests(lms, ranked, work, constants, requests):
                 work.counts[QUERIES] += 1
                 score += prob
                 if state == ranked.alone_state[n, position]:
-                    # same state as in the empty context: the remaining words do not depend on the preceding phrases
+                    # same state as in the phrase alone: the preceding phrases do not affect the remaining words
                     score += ranked.alone_rest[n, position]
                     state = ranked.alone_state[n, request.end - 1]
                     break

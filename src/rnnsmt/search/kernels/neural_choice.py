@@ -1,7 +1,7 @@
 """One step of a sentence in the lockstep search, and the selection of the cells that the neural features score.
 
-``cells`` has already selected the cells of the stack by the n-gram LM. This module selects the few of them that the
-networks score, and lists them as requests to the stores (``neural_store``).
+The module ``cells`` has already selected the cells of the stack by n-gram LM. This module selects a few of these cells
+for the networks to score, and lists the requests to the stores of their scores (``neural_store``).
 """
 
 import numpy as np
@@ -22,11 +22,11 @@ _OTHER, _LEADER, _KEPT = range(3)
 
 @kernel(**INNER, **UNCOUNTED)
 def _estimate(cells, work, constants):
-    """Compute ``NeuralWork.estimates``: total of each cell plus neural weight times n-gram LM score of the new words.
+    """Compute ``NeuralWork.estimates``, and return the best estimate.
 
-    The missing scores of all neural features, which score the same words, are estimated by the n-gram score. A separate
-    estimate for one of them, such as a lexical one, would be added here and in ``translation_options.rank``. Return the
-    best estimate.
+    An estimate is the total of a cell plus the sum of the weights of the neural features times the n-gram LM score of
+    the new words: the n-gram LM score estimates the scores of all neural features, which score the same words. A
+    separate estimate for one of the features would have to be added here and in ``translation_options.rank``.
     """
     best = -np.inf
     for number in range(cells):
@@ -39,9 +39,9 @@ def _estimate(cells, work, constants):
 
 @kernel(**INNER, **UNCOUNTED)
 def _mark_leaders(cells, threshold, ranked, work, constants, stamp):
-    """Mark the best cell of each set that the n-gram search would recombine; return the number of groups of hypotheses.
+    """Mark the best cell of each set of cells that the n-gram search would recombine; return the number of groups.
 
-    cells: number of cells; those with an estimate below ``threshold`` are ignored.
+    cells: number of cells; cells with an estimate below ``threshold`` are ignored.
     """
     groups = np.int64(0)
     for number in range(cells):
@@ -50,7 +50,7 @@ def _mark_leaders(cells, threshold, ranked, work, constants, stamp):
         if value < threshold:
             continue
         cell = work.cells[number]
-        group = np.int64(work.edges[cell.edge].new_group)  # usually determined: saves a call of 100 ns
+        group = np.int64(work.edges[cell.edge].new_group)  # usually known, which saves a call of 100 ns
         if group == _NONE:
             group, groups = find_group(work, constants, cell.edge, groups)
         state = work.lm_requests[cell.lm_request].state
@@ -70,10 +70,11 @@ def _mark_leaders(cells, threshold, ranked, work, constants, stamp):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _request(cell, requests, ranked, work, constants, stamp):
-    """Find or add the request for a cell, distinct by context and target phrase; return its index and their number.
+    """Find the request for a cell, or add it; return its index and the number of requests.
 
-    If a neural feature depends on the source, requests are distinct by option and source position, too: they select the
-    source words that a target word is translated from.
+    Cells with the same context and target phrase share a request. If a neural feature depends on the source, they must
+    also have the same option and source position, which determine the source words that a target word is translated
+    from.
     """
     context = work.hypotheses[cell.hypothesis].context
     option = cell.option
@@ -93,7 +94,9 @@ def _request(cell, requests, ranked, work, constants, stamp):
 
 @kernel(**INNER, **UNCOUNTED)
 def _keep_best(cells, rank, room, threshold, work):
-    """Mark the best ``room`` cells of at least this rank as kept; among equal cells the first; return their number.
+    """Mark the best ``room`` cells of at least this rank as kept; return the number of these cells.
+
+    Among cells with equal estimates, the first ones are kept.
 
     Args:
         cells: number of cells.
@@ -124,13 +127,13 @@ def _keep_best(cells, rank, room, threshold, work):
 def choose_for_neural(cells, ends, ranked, work, constants):
     """Keep the cells that the neural features will score, and list the requests to them.
 
-    At most ``cslm_cells`` cells within the beam are kept, the best by estimate. If there are more, half of the kept
-    cells are selected among the leaders, each the best of the cells that the n-gram search would recombine. Otherwise
-    hypotheses that differ only in words before the context of the n-gram LM would fill a stack with one translation.
+    At most ``cslm_cells`` cells within the beam are kept, the best by estimate. If there are more cells, half of the
+    kept cells are selected from the leaders; a leader is the best of the cells that the n-gram search would recombine.
+    Otherwise, hypotheses that differ only in words before the context of the n-gram LM could fill a stack.
 
     Args:
         cells: number of cells.
-        ends: 1 if the cells complete the sentence, so ``</s>`` is scored, else 0.
+        ends: 1 if the cells complete the sentence, so that ``</s>`` is scored, else 0.
 
     Returns:
         (number of cells, number of requests, number of groups of hypotheses).
@@ -146,7 +149,7 @@ def choose_for_neural(cells, ends, ranked, work, constants):
     _keep_best(cells, _OTHER, room, threshold, work)
     n_kept = np.int64(0)
     requests = np.int64(0)
-    # Move the kept cells to the front, in order: n_kept <= number. Requests and the new entries of the stores are
+    # Move the kept cells to the front, in order (n_kept <= number). The requests and the new entries of the stores are
     # numbered in the same order, so that the batches of the networks do not depend on hash tables.
     for number in range(cells):
         if work.neural.ranks[number] == _KEPT:
@@ -174,11 +177,11 @@ def next_stack(stack, chosen, spans, lms, several, ranked, work, stores, constan
         stack: number of source words that are covered; 0 in the first call, before which no cells were chosen.
         chosen: (cells, requests, groups) of ``choose_for_neural`` for this stack.
         spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
-        lms, several: ``LanguageModels``; None if there is one LM.
-        stores: one ``Store`` per neural feature, in which all requests of this stack have been scored.
+        lms, several: as for ``stack.begin``.
+        stores: one ``Store`` per neural feature; all requests of this stack have been scored.
 
     Returns:
-        (cells, requests, groups) of the next stack; zeros if the sentence is complete.
+        (cells, requests, groups) of ``choose_for_neural`` for the next stack; zeros if the sentence is complete.
     """
     cells, requests, groups = chosen
     if stack > 0:

@@ -1,14 +1,19 @@
 """Store of the scores of one neural feature, for the n-grams that the search requests.
 
-The *store* is a growing automaton. Its *contexts* are numbered rows [window, preceding target words, the oldest first];
-a window is the number of the source words that a joint model also reads, ``NO_WINDOW`` in a neural LM. An *entry* is
-the input of the network (a context with its window) with a following word, its score, and the number of the context
-after the word. This context has no window: it is the state of a hypothesis, so recombination compares integers, and
-hypotheses with the same last target words are recombined. The first request for an n-gram adds an entry; new entries
-are contiguous at the end of the store until they are scored.
+The *store* is the cache of the scores. It is an automaton that grows during the search:
+
+* A *context* is a numbered row: a window, then the preceding target words, the oldest first. The window is the number
+  of the sequence of source words that a joint model also reads; it is ``NO_WINDOW`` in a neural LM.
+* An *entry* is an n-gram: a context, which is the input of the network, and the word that follows it, with the score of
+  the word and the number of the context after the word. This next context has the window ``NO_WINDOW``.
+
+The state of a hypothesis is the context after its last word. Recombination thus compares integers, and hypotheses with
+the same last target words are recombined. The first request for an n-gram adds an entry. New entries are contiguous at
+the end of the store until they are scored.
 
 With several neural features, a hypothesis has a *joint context*: the index of a row of ``NeuralWork.joint_contexts``,
-which contains its context in the store of each feature; rows are numbered in order of appearance within a sentence.
+which contains the context in the store of each feature. Rows are numbered in the order of their first appearance within
+a sentence.
 """
 
 from typing import NamedTuple
@@ -20,26 +25,26 @@ from rnnsmt.search.kernels.hash_tables import FREE, number_row
 from rnnsmt.search.kernels.records import JOINT_CONTEXTS
 
 ENTRY = np.dtype([("context", np.int32), ("word", np.int32), ("score", np.float32), ("next", np.int32)])
-"""``context`` is the input of the network and ``word`` the predicted word; ``score`` is the natural-log probability,
-NaN until it is known; ``next`` is the context after the word, 0 after ``</s>``."""
+"""Entry of a store. ``context``: the input of the network; ``word``: the predicted word; ``score``: the natural-log
+probability of the word, NaN until it is computed; ``next``: the context after the word, 0 after ``</s>``."""
 
 ENTRIES, CONTEXTS, ASKED = range(3)
 """Indices into ``Store.counts``: number of entries, number of contexts, and number of n-grams requested."""
 
 NO_WINDOW = 0
-"""Number that represents no window; windows are numbered from 1."""
+"""Window of contexts without source words; the windows of a joint model are numbered from 1."""
 
 
 class Store(NamedTuple):
-    """Arrays of the store. Context 0 is the beginning of a sentence.
+    """Arrays of a store. Context 0 is the beginning of a sentence.
 
     Attributes:
         entries: ``ENTRY`` [size].
         keys: ``int32`` [size, 2], view of ``context`` and ``word`` of the entries.
         slots: ``int32`` [2 * size], hash table of ``keys``.
-        contexts: ``int32`` [size + 1, order]: window and the last order - 1 word classes, the oldest first.
+        contexts: ``int32`` [size + 1, order], window, then the last order - 1 word classes, the oldest first.
         context_slots: ``int32`` [2 * size], hash table of ``contexts``.
-        counts: ``int64`` [3].
+        counts: ``int64`` [3], see ``ENTRIES``, ``CONTEXTS`` and ``ASKED``.
     """
 
     entries: np.ndarray
@@ -57,10 +62,10 @@ class NgramText(NamedTuple):
         words: ``int32`` [words of all target phrases], word classes.
         targets: ``int64`` [target phrases + 1]; the words of phrase t are targets[t]..targets[t + 1] - 1 in ``words``.
         target_of: ``int32`` [pairs], target phrase of every pair.
-        places: ``int8`` [target words of all pairs], the position in the source phrase with which a target word is
+        places: ``int8`` [target words of all pairs], the position in the source phrase with which each target word is
             affiliated; 0 for a neural LM.
         pairs: ``int64`` [pairs + 1]; the target words of pair p are pairs[p]..pairs[p + 1] - 1 in ``places``.
-        windows: ``int32`` [source words of all sentences, each with ``</s>``], number of the window around a word.
+        windows: ``int32`` [source words of all sentences with ``</s>``], number of the window around each word.
         sentences: ``int64`` [sentences + 1]; the words of sentence s are sentences[s]..sentences[s + 1] - 1 in
             ``windows``.
         end: class of ``</s>``.
@@ -80,7 +85,7 @@ class NgramText(NamedTuple):
 def first_context(work):
     """Clear the joint contexts of the previous sentence, if any; return the context at the beginning of a sentence.
 
-    It is 0 for one neural feature, and number 0 of the joint contexts, a row of zeros, for several.
+    The result is always 0. With several neural features, it is the index of the first joint context, a row of zeros.
     """
     work.counts[JOINT_CONTEXTS] = 0
     rows = work.neural.joint_contexts
@@ -93,7 +98,7 @@ def first_context(work):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def context_after(work, request):
-    """Return the context of a hypothesis after a request, whose ``NeuralWork.end_contexts`` are known."""
+    """Return the context of a hypothesis after a request, from ``NeuralWork.end_contexts``."""
     rows = work.neural.joint_contexts
     if rows.shape[0] == 0:
         return work.neural.end_contexts[0, request]
@@ -104,9 +109,13 @@ def context_after(work, request):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _entry(store, context, window, word, ends):
-    """Return the index of the entry of a word after a context, with a window; a new entry gets the score NaN.
+    """Return the index of the entry of a word after a context with a window; add it with the score NaN if it is new.
 
-    ends: whether the word ends the sentence, so no context follows.
+    Args:
+        context: the context, without a window.
+        window: the window, or ``NO_WINDOW``.
+        word: the word.
+        ends: whether the word is ``</s>``, which no context follows.
     """
     rows, last = store.contexts, store.contexts.shape[1] - 1
     key = store.keys[store.counts[ENTRIES]]
@@ -135,10 +144,14 @@ def _entry(store, context, window, word, ends):
 
 @kernel(**INNER, **UNCOUNTED)
 def _phrase(store, context, pair, window, text, out, place):
-    """Write the entries of the target words of a pair after ``context`` to ``out`` from ``place`` on.
+    """Find or add the entries of the target words of a pair; write their indices to ``out``, beginning at ``place``.
 
-    window: index in ``text.windows`` of the first source word of the pair.
-    Return the context after the phrase, and the place after its entries.
+    Args:
+        context: the context before the phrase.
+        window: index in ``text.windows`` of the first source word of the pair.
+
+    Returns:
+        The context after the phrase, and the index in ``out`` after its last entry.
     """
     target = text.target_of[pair]
     begin, affiliated = text.targets[target], text.pairs[pair]
@@ -156,19 +169,19 @@ def _phrase(store, context, pair, window, text, out, place):
 def gather(sentence, requests, feature, joint_contexts, entries, end_contexts, store, text, row_of, ends):
     """Find or add the entries of all requests of a sentence.
 
-    The arguments are the few arrays of ``Work`` that are used: passing all of them would take longer than the lookup.
+    The arguments are single arrays instead of ``Work``: passing all of its arrays would take longer than the look-up.
 
     Args:
         sentence: index of the sentence in the text.
         requests: ``NEURAL_REQUEST`` [n + 1].
         feature: number of the feature, a column of ``joint_contexts``.
-        joint_contexts: ``NeuralWork.joint_contexts``; empty if the context of a hypothesis is that in the store.
-        entries: ``int32`` [from 0 to ``first`` of request n], filled: the entries of all requests.
-        end_contexts: ``int32`` [at least n], filled: the context after each request.
-        store: ``Store``, with free capacity for all n-grams of the requests.
+        joint_contexts: ``NeuralWork.joint_contexts``; empty if hypotheses have no joint contexts.
+        entries: ``int32`` [at least ``first`` of request n], filled with the indices of the entries of all requests.
+        end_contexts: ``int32`` [at least n], filled with the context after each request.
+        store: ``Store`` with free capacity for all n-grams of the requests.
         text: ``NgramText``.
         row_of: ``int32`` [options], phrase pair of every option.
-        ends: whether the phrases complete the sentence, so ``</s>`` is scored.
+        ends: whether the phrases complete the sentence, so that ``</s>`` is scored.
     """
     first, last = text.sentences[sentence], text.sentences[sentence + 1] - 1
     for number in range(requests.shape[0] - 1):
@@ -186,7 +199,7 @@ def gather(sentence, requests, feature, joint_contexts, entries, end_contexts, s
 
 @kernel(**UNCOUNTED)
 def settle(requests, work, stores, constants):
-    """Sum the weighted scores of the entries of every request, and number the context after it.
+    """Compute the weighted sum of the scores of the entries of every request, and the context after the request.
 
     Args:
         requests: number of requests.
@@ -210,12 +223,13 @@ def derivation_entries(offsets, rows, starts, sentences, store, text, out):
 
     Args:
         offsets: ``int64`` [n + 1]; the phrases of derivation d are offsets[d]..offsets[d + 1] - 1.
-        rows: ``int32`` [phrases of all derivations], their phrase pairs.
-        starts: ``int32`` [phrases of all derivations], their first source words.
+        rows: ``int32`` [phrases of all derivations], phrase pair of each phrase.
+        starts: ``int32`` [phrases of all derivations], first source word of each phrase.
         sentences: ``int64`` [n], sentence of each derivation.
-        store: ``Store``, with free capacity for all n-grams.
+        store: ``Store`` with free capacity for all n-grams.
         text: ``NgramText``.
-        out: ``int32`` [n + 1 + entries], filled: the entries of derivation d are out[out[d]:out[d + 1]], from n + 1 on.
+        out: ``int32`` [n + 1 + entries], filled: n + 1 offsets, then the indices of the entries; those of derivation d
+            are out[out[d]:out[d + 1]].
     """
     count = offsets.shape[0] - 1
     used = np.int64(count + 1)
@@ -232,7 +246,10 @@ def derivation_entries(offsets, rows, starts, sentences, store, text, out):
 
 @kernel(**UNCOUNTED)
 def derivation_scores(store, places, totals):
-    """Sum the scores of the entries found by ``derivation_entries`` into ``totals`` ``float64`` [n]."""
+    """Fill ``totals``, ``float64`` [n], with the sums of the scores of the entries of each derivation.
+
+    places: result ``out`` of ``derivation_entries``.
+    """
     for d in range(totals.shape[0]):
         totals[d] = 0.0
         for index in range(places[d], places[d + 1]):

@@ -1,12 +1,12 @@
-"""Arrays of the search kernels: those that all sentences share, and the state of one sentence between two stacks.
+"""Arrays of the search kernels: data that all sentences share, and the state of the search of one sentence.
 
-The hypotheses of a stack are divided into *groups*: same coverage, same end of the last source phrase, and same
-position at which the next phrase must end to be a swap; with a hierarchical reordering model (Galley and Manning 2008)
-also the same blocks. Distortion and the orientation of the next phrase therefore depend only on the group. The
-hypotheses of a group are contiguous, sorted by descending score.
+The hypotheses of a stack are divided into *groups*. The hypotheses of a group have the same coverage, the same end of
+the last source phrase, and the same position at which the next phrase must end to be a swap; with a hierarchical
+reordering model (Galley and Manning 2008), they also have the same blocks. The distortion and the orientation of the
+next phrase therefore depend only on the group. The hypotheses of a group are contiguous and sorted by descending score.
 
-A coverage consists of the first uncovered word (the *gap*) and a 64-bit mask of the words from there on, bit 0 for the
-gap itself. The distortion limit bounds the width of the mask, so sentences of any length can be searched.
+A coverage consists of the first uncovered word (the *gap*) and a 64-bit mask, in which bit i is 1 if the word i words
+after the gap is covered. The distortion limit bounds the width of the mask, so sentences of any length can be searched.
 """
 
 from typing import NamedTuple
@@ -25,25 +25,26 @@ class RankedOptions(NamedTuple):
     """Translation options under one set of weights, sorted by source phrase, then by descending estimate.
 
     The options of source phrase s are first[s]..first[s + 1] - 1. The four rows of ``known``, ``guess`` and ``reach``,
-    and columns of ``forward``, are the orientations monotone, swap, discontinuous to the right and to the left.
+    and the four columns of ``forward``, are those of the orientations monotone, swap, discontinuous to the right, and
+    discontinuous to the left.
 
     Attributes:
         first: ``int64`` [sources + 1].
         row: ``int32`` [options], row of the phrase pair in ``TranslationOptions``.
         target: ``int32`` [options], target phrase.
         estimate: ``float64`` [options], weighted scores of the pair plus LM score of the phrase in the empty context;
-            the best one of a source phrase is its future cost.
+            the best estimate of a source phrase is used for future costs.
         known: ``float64`` [4, options], weighted scores of the pair plus its backward reordering score by orientation.
         guess: ``float64`` [4, options], ``known`` plus the LM score of the phrase in the empty context.
         reach: ``float64`` [4, options], maximum of ``guess`` over this and all following options of the source phrase.
         forward: ``float64`` [classes, 4], weighted forward reordering score by orientation of the following phrase.
-        forward_class: ``int32`` [options], row in ``forward``, equal for options with equal forward scores.
+        forward_class: ``int32`` [options], row in ``forward``; options with equal forward scores have the same row.
         target_bounds: ``int64`` [targets + 1]; the words of target phrase t are
             target_bounds[t]..target_bounds[t + 1] - 1 in the next three arrays.
         target_words: ``int32`` [LMs, words], LM word ids.
-        alone_state: ``int32`` [LMs, words], LM state after each word, from the empty context.
-        alone_rest: ``float64`` [LMs, words], LM score of the words of the phrase after each word, from the empty
-            context.
+        alone_state: ``int32`` [LMs, words], LM state after each word, if the phrase begins in the empty context.
+        alone_rest: ``float64`` [LMs, words], LM score of all words of the phrase that follow each word, if the phrase
+            begins in the empty context.
     """
 
     first: np.ndarray
@@ -91,10 +92,10 @@ class SearchConstants(NamedTuple):
         forward_bound: upper bound of the weighted forward reordering scores, at least 0.
         hierarchical: 1 if the reordering model is hierarchical, else 0.
         keep_arcs: 1 if recombined hypotheses are stored, for n-best lists, else 0.
-        cslm_cells: maximum number of cells per stack for the neural features.
-        by_source: 1 if a neural feature depends on the source side of a phrase, so requests with the same target
+        cslm_cells: maximum number of cells per stack that neural features score.
+        by_source: 1 if a neural feature depends on the source side of a phrase, so that requests with the same target
             phrase differ by option and source position, else 0.
-        neural_weight: sum of ``neural_weights``, the weight of the scores that are estimated by the n-gram LM.
+        neural_weight: sum of ``neural_weights``, the weight of the n-gram LM score as an estimate of neural scores.
         neural_weights: ``float64`` [neural features].
     """
 
@@ -120,36 +121,44 @@ def record(*fields: str) -> np.dtype:
 
 
 HYPOTHESIS = record("score:f8", "state:i4", "back:i4", "option:i4", "start:i4", "end:i4", "arc:i4", "context:i4")
-"""Score so far, LM state, previous hypothesis (-1: none), option and source span of its phrase, first recombined arc
-(-1: none), and ``context``, the state of the neural features: with one feature, a context number in its store; with
-several, an index into ``NeuralWork.joint_contexts``; 0 without neural features and at the beginning of a sentence."""
+"""Hypothesis of a stack.
+
+``score``: score so far, without future cost; ``state``: LM state; ``back``: previous hypothesis (-1: none); ``option``,
+``start`` and ``end``: option and source span of its last phrase (-1: none); ``arc``: first recombined arc (-1: none);
+``context``: state of the neural features, which is a context number in the store of a single feature, an index into
+``NeuralWork.joint_contexts`` with several features, and 0 without neural features."""
 
 ARC = record("score:f8", "back:i4", "option:i4", "start:i4", "end:i4", "next:i4")
-"""A hypothesis that was recombined into a better one; ``next`` is the next arc into the same hypothesis, or -1."""
+"""Hypothesis that was recombined into a better one, with fields of ``HYPOTHESIS``; ``next``: the next arc into the same
+hypothesis (-1: none)."""
 
 GROUP = record("end:i4", "swap:i4", "first:i4", "count:i4", "next:i4", "block_start:i4", "block_end:i4", "below:i4")
-"""Hypotheses first..first + count - 1; ``end`` of their last source phrase; ``swap``: the first word of that phrase
-(a phrase with end + 1 == ``swap`` would be a swap), or -1 if there is no uncovered word before it; ``next`` group of
-the coverage.
+"""Group of the hypotheses first..first + count - 1.
 
-For a hierarchical model also the first and last source word of the last block, which was translated as a unit, and the
-group whose last block is ``below`` it on the stack of blocks; -1 for none."""
+``end``: last word of their last source phrase; ``swap``: first word of this phrase (a next phrase with end + 1 ==
+``swap`` would be a swap), or -1 if there is no word before it or this word is covered; ``next``: next group of the same
+coverage (-1: none).
+
+For a hierarchical model, ``block_start`` and ``block_end``: first and last source word of the last block; ``below``:
+group whose last block is the next one on the stack of blocks. All three are -1 for none."""
 
 COVERAGE = record("mask:u8", "gap:i4", "group:i4")
-"""First uncovered word, mask of the covered words from there on, and first group."""
+"""Coverage of a stack. ``gap``: the first uncovered word; ``mask``: the covered words from the gap on; ``group``: the
+first of its groups."""
 
 STACK = record("hypothesis:i8", "coverage:i8")
-"""Index of the first hypothesis and of the first coverage of a stack."""
+"""Indices of the first hypothesis and of the first coverage of a stack."""
 
 NEW_COVERAGE = record("mask:u8", "future:f8", "gap:i4", "group:i4")
-"""A coverage of the stack that is being filled, its future cost, and the first of its groups in ``Work.new_groups``."""
+"""Coverage of the stack that is being filled, with fields of ``COVERAGE``; ``future``: its future cost; ``group``: the
+index of its first group in ``Work.new_groups`` (-1: none)."""
 
 NEW_GROUP = record(
     "coverage:i4", "end:i4", "swap:i4", "count:i4", "next:i4", "stored:i4", "block_start:i4", "block_end:i4", "below:i4"
 )
-"""A group of the stack that is being filled, with fields of ``GROUP``; ``coverage`` is an index into
-``Work.new_coverages``, ``count`` the number of its hypotheses that are not pruned, and ``stored`` its index in
-``Work.groups`` if there are any."""
+"""Group of the stack that is being filled, with fields of ``GROUP``; ``coverage``: index of its coverage in
+``Work.new_coverages``; ``count``: number of its hypotheses that are not pruned; ``stored``: index of the group in
+``Work.groups``, unless all of its hypotheses are pruned."""
 
 EDGE = record(
     "base:f8",
@@ -164,37 +173,45 @@ EDGE = record(
     "forward:i4",
     "new_group:i4",
 )
-"""A group of hypotheses with the options first..last - 1 of a source span (``start``, ``length``).
+"""Edge: a group of hypotheses with the options first..last - 1 of a source span (``start``, ``length``).
 
-``base``: distortion and future cost, common to all cells of the edge; ``estimate``: that of its first cell;
-``coverage``: of the result, in ``Work.new_coverages``; ``new_group``: group of the result in ``Work.new_groups``, -1
-until it is determined; ``backward``: orientation of the options with respect to the preceding phrases, ``forward``:
-orientation that selects the forward score of the preceding phrase (different in hierarchical models only)."""
+``base``: future cost minus weighted distortion, the same for all cells of the edge; ``estimate``: estimate of its first
+cell; ``coverage``: index in ``Work.new_coverages`` of the coverage after the options; ``new_group``: index in
+``Work.new_groups`` of the group of the new hypotheses, -1 until it is determined; ``backward``: orientation of the
+options for their backward scores; ``forward``: orientation of the options for the forward score of the preceding phrase
+(different from ``backward`` only in hierarchical models)."""
 
 CELL = record("total:f8", "edge:i4", "hypothesis:i4", "option:i4", "lm_request:i4")
-"""A hypothesis extended by an option; ``total`` is the sum of the future cost and the scores that are known so far:
-without LMs in ``cells``, then with the n-gram LMs (``stack.propose``) and the neural features (``stack.add_cells``);
-``lm_request`` is an index into ``Work.lm_requests``."""
+"""Cell: a hypothesis extended by an option of an edge.
+
+``total``: future cost plus the scores computed so far. The module ``cells`` computes it without LM scores,
+``stack.propose`` adds the scores of n-gram LMs, and ``stack.add_cells`` those of neural features. ``lm_request``: index
+into ``Work.lm_requests``."""
 
 NEURAL_REQUEST = record("total:f8", "context:i4", "target:i4", "option:i4", "start:i4", "first:i4", "end_context:i4")
-"""A target phrase to be scored by all neural features in a context.
+"""Request for the scores of a target phrase in a context by all neural features.
 
-Its entries (one per word, and one for ``</s>`` in the last stack) begin at ``first`` in every row of
-``NeuralWork.entries``; ``total`` is the weighted sum of their scores, ``end_context`` the context after the phrase.
-``option`` and ``start``, the first word of the source span, are those of the cell that made the request; without
-``SearchConstants.by_source`` other cells with the same context and target share it."""
+``first``: index of its first entry in every row of ``NeuralWork.entries`` (there is one entry per word, and one for
+``</s>`` in the last stack); ``total``: weighted sum of the scores of its entries; ``end_context``: the context after
+the phrase; ``option`` and ``start``: option and first source word of the cell for which the request was added. If
+``SearchConstants.by_source`` is 0, other cells with the same context and target phrase share the request."""
 
 LM_REQUEST = record("total:f4", "state:i4", "position:i4", "end:i4", "slot:i4", "hit:i4", "cached:i4")
-"""A target phrase to be scored by the n-gram LM: sum and state so far, next word (``position``) and end of the phrase
-in ``RankedOptions.target_words``; ``slot`` and ``hit`` hold the first probe of the current round; ``cached`` is the
-slot of ``Work.cache`` for the answer."""
+"""Request for the n-gram LM score of a target phrase in a state.
+
+``total`` and ``state``: sum of the scores so far, and state after them; ``position`` and ``end``: next word and end of
+the phrase in ``RankedOptions.target_words``; ``slot`` and ``hit``: result of ``begin_look_up`` in the current round;
+``cached``: slot of ``Work.cache`` for the result."""
 
 NEW_HYPOTHESIS = record("total:f8", "state:i4", "back:i4", "option:i4", "edge:i4", "group:i4", "arc:i4", "context:i4")
-"""A hypothesis of the stack that is being filled; ``total`` is score plus future cost, ``group`` is -1 if pruned."""
+"""Hypothesis of the stack that is being filled, with fields of ``HYPOTHESIS``; ``total``: score plus future cost;
+``edge``: its edge; ``group``: index in ``Work.new_groups``, -1 if the hypothesis is pruned."""
 
 LM_SCORE = record("key:i8", "prob:f4", "state:i4", "request:i4", "stamp:i4")
-"""LM score of a target phrase in a state (``key``: state << 32 | target phrase, -1 if free) and state after it.
-``request`` is the index of its request, valid only during the pass with this ``stamp``."""
+"""Cached LM score (``prob``) of a target phrase in a state, and the ``state`` after it.
+
+``key``: state before the phrase << 32 | target phrase (-1: free); ``request``: index of its request, valid only during
+the pass with this ``stamp``."""
 
 BINS = 512
 """Number of bins of the histogram that selects the cells to score."""
@@ -206,14 +223,16 @@ class NeuralWork(NamedTuple):
     Attributes:
         estimates: ``float64`` [cells], estimated totals of the cells; empty without neural features.
         ranks: ``int8`` [cells], ranks of the cells, see ``neural_choice``; empty without neural features.
-        leaders: ``int32`` [cells], leader of the cells that are recombined with a cell; empty without neural features.
+        leaders: ``int32`` [cells], for the first cell of each set that the n-gram search would recombine, the best cell
+            of the set so far; empty without neural features.
         requests: ``NEURAL_REQUEST`` [cslm_cells + 1], distinct requests to the features.
         request_of: ``int32`` [cslm_cells + 1], index of the request of each cell.
-        request_table: finds ``requests``.
-        entries: ``int32`` [features, n], for each feature the indices into its store of the n-grams of all requests,
-            one request after the other.
+        request_table: stamped hash table of ``requests``.
+        entries: ``int32`` [features, n], for each feature the indices of the entries of all requests in its store, one
+            request after the other.
         end_contexts: ``int32`` [features, cslm_cells + 1], context after each request in the store of each feature.
-        joint_contexts: ``int32`` [joint contexts, features], contexts of several features; empty with fewer than two.
+        joint_contexts: ``int32`` [joint contexts, features], context of each feature; empty with fewer than two
+            features.
         joint_context_slots: ``int32`` [slots], hash table of ``joint_contexts``.
     """
 
@@ -232,36 +251,36 @@ class NeuralWork(NamedTuple):
 class Work(NamedTuple):
     """Search state of one sentence, and scratch space.
 
-    In the shapes, ``capacity`` is min(pop_limit, stack_size), ``cells`` is pop_limit + 1, ``edges`` is a bound on the
-    number of edges into a stack, and ``slots`` is a power of two that keeps a hash table at most half full.
+    In the shapes, ``capacity`` is min(pop_limit, stack_size), ``cells`` is pop_limit + 1, ``edges`` is an upper bound
+    of the number of edges into a stack, and ``slots`` is a power of two for which a hash table is at most half full.
 
     Attributes:
         hypotheses: ``HYPOTHESIS`` [words * capacity + 1], stack by stack, and group by group within a stack.
         arcs: ``ARC`` [words * pop_limit + 1], or [1] if no n-best lists are needed.
         groups: ``GROUP`` [words * capacity + 1], stack by stack.
         coverages: ``COVERAGE`` [words * capacity + 1], stack by stack.
-        stacks: ``STACK`` [words + 2]; stack k has the hypotheses stacks[k].hypothesis..stacks[k + 1].hypothesis - 1,
-            likewise for coverages.
+        stacks: ``STACK`` [words + 2]; stack k has the hypotheses stacks[k].hypothesis..stacks[k + 1].hypothesis - 1 and
+            the coverages stacks[k].coverage..stacks[k + 1].coverage - 1.
         new_coverages: ``NEW_COVERAGE`` [edges], distinct coverages of the stack that is being filled.
-        new_groups: ``NEW_GROUP`` [cells], its groups.
-        new_hypotheses: ``NEW_HYPOTHESIS`` [cells], its hypotheses before pruning.
-        edges: ``EDGE`` [edges].
-        cells: ``CELL`` [cells].
-        lm_requests: ``LM_REQUEST`` [cells].
+        new_groups: ``NEW_GROUP`` [cells], groups of the stack that is being filled.
+        new_hypotheses: ``NEW_HYPOTHESIS`` [cells], hypotheses of the stack that is being filled, before pruning.
+        edges: ``EDGE`` [edges], edges into the stack that is being filled.
+        cells: ``CELL`` [cells], selected cells of these edges.
+        lm_requests: ``LM_REQUEST`` [cells], distinct requests of these cells.
         waiting: ``int32`` [cells], indices of the incomplete ``lm_requests``.
         histogram: ``int64`` [BINS], number of cells by estimate.
-        coverage_table: finds ``new_coverages`` by coverage.
-        recombination_table: finds hypotheses that are recombined in ``new_hypotheses``, and in ``cells`` in
-            ``neural_choice``.
-        cache: ``LM_SCORE`` [CACHE_SLOTS]; direct-mapped: a new entry overwrites the old one of the same slot. Kept for
-            the lifetime of the workspace; with several LMs, cleared for each sentence.
-        joint_states: ``int32`` [joint states, LMs], states of several LMs; empty with one LM.
+        coverage_table: stamped hash table of ``new_coverages``.
+        recombination_table: stamped hash table of ``new_hypotheses`` by ``stack.recombination_key``; in
+            ``neural_choice``, of ``cells``.
+        cache: ``LM_SCORE`` [CACHE_SLOTS], a direct-mapped cache: a new entry overwrites the previous entry of its slot.
+            It is kept for the lifetime of the workspace; with several LMs, it is cleared for each sentence.
+        joint_states: ``int32`` [joint states, LMs], state of each LM; empty with one LM.
         joint_slots: ``int32`` [slots], hash table of ``joint_states``.
-        neural: what only the neural features need.
-        values: ``float64`` [cells], scratch space for the selection of the n-th best.
+        neural: scratch space for the neural features.
+        values: ``float64`` [cells], scratch space for the selection of the n-th best value.
         span_future: ``float64`` [words + 1, 64], future cost of a span by first word and length.
-        tail_future: ``float64`` [words + 1], future cost of all words from one on.
-        counts: ``int64`` [11], see ``HYPOTHESES`` and following.
+        tail_future: ``float64`` [words + 1], future cost of the suffix of the sentence that begins at a word.
+        counts: ``int64`` [11], see ``HYPOTHESES`` to ``QUERIES``.
     """
 
     hypotheses: np.ndarray
@@ -290,14 +309,14 @@ class Work(NamedTuple):
 
 
 HYPOTHESES, ARCS, GROUPS, COVERAGES, STAMP, JOINT_STATES, JOINT_CONTEXTS, CELLS, REQUESTS, EDGES, QUERIES = range(11)
-"""Indices into ``Work.counts``: numbers of hypotheses, arcs, groups and coverages in use, stamp of the current pass
-over a stack (see ``next_stamp``), numbers of joint states and joint contexts in use; then statistics of the search:
-cells, LM requests, edges and LM queries."""
+"""Indices into ``Work.counts``: numbers of hypotheses, arcs, groups and coverages in use; stamp of the current pass;
+numbers of joint states and joint contexts in use; and, as statistics of the search, numbers of cells, LM requests,
+edges and LM queries."""
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def next_stamp(work):
-    """Begin a pass over the stack that is being filled; return its stamp, under which all stamped tables are empty."""
+    """Begin a pass over the stack that is being filled; return the stamp of the pass, which empties stamped tables."""
     stamp = np.int32(work.counts[STAMP] + 1)
     work.counts[STAMP] = stamp
     return stamp
@@ -308,8 +327,8 @@ class Extension(NamedTuple):
 
     Attributes:
         total: score plus future cost.
-        edge, back, option: edge, previous hypothesis and option.
-        state: LM state.
+        edge, back, option: indices of edge, previous hypothesis and option.
+        state: LM state after the option.
         context: as in ``HYPOTHESIS``.
         group: index in ``Work.new_groups``.
     """
@@ -338,11 +357,11 @@ class Derivations(NamedTuple):
 
     @classmethod
     def empty(cls, n: int, phrases: int) -> "Derivations":
-        """Allocate ``n`` derivations with so many phrases in total, to be filled by kernels."""
+        """Allocate ``n`` derivations with up to ``phrases`` phrases in total, which kernels fill."""
         return cls(np.zeros(n + 1, np.int64), *np.zeros((3, phrases), np.int32))
 
     def is_first_of(self, others: "Derivations") -> bool:
-        """Return whether the only derivation here is the first of others."""
+        """Return whether the only derivation is the same as the first one of ``others``."""
         used = others.offsets[1] if len(others.offsets) > 1 else -1
         return used == self.offsets[-1] and all(
             np.array_equal(own[:used], other[:used]) for own, other in zip(self[1:], others[1:], strict=True)
@@ -370,13 +389,13 @@ def new_work(
         stack_size: maximum number of hypotheses per stack.
         keep_arcs: whether recombined hypotheses are stored, for n-best lists.
         neural: number of neural features.
-        cslm_cells: maximum number of cells that they score per stack.
+        cslm_cells: maximum number of cells per stack that neural features score.
         longest_target: number of words of the longest target phrase, for neural features.
     """
     capacity = min(pop_limit, stack_size)
     hypotheses = words * capacity + 1
     arcs = words * pop_limit + 1 if keep_arcs else 1
-    # stack k is reached from one stack per phrase length; each of these has at most ``capacity`` groups
+    # the edges into a stack come from one stack for each phrase length, which has at most ``capacity`` groups
     edges = longest * capacity * min(starts, words) + 1
     cells = pop_limit + 1
     cache = np.empty(CACHE_SLOTS, LM_SCORE)

@@ -1,11 +1,11 @@
-"""Selection of the n best of an array of scores, in linear time."""
+"""Selection of the n best scores of an array, in linear time."""
 
 from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 
 
 @kernel(**INNER, **UNCOUNTED)
 def nth_best(values, count, n):
-    """Return the n-th largest of the first ``count`` values by quickselect, which reorders them."""
+    """Return the n-th largest of the first ``count`` values by quickselect, which reorders the values."""
     low, high = 0, count - 1
     while low < high:
         pivot = values[(low + high) >> 1]
@@ -30,7 +30,7 @@ def nth_best(values, count, n):
 
 @kernel(**INNER, **UNCOUNTED)
 def last_place(values, count, n):
-    """Return the n-th largest of ``count`` >= n >= 1 values, and how many equal values are among the n largest."""
+    """Return the n-th largest of ``count`` values, and how often it occurs among the n largest; count >= n >= 1."""
     lowest = nth_best(values, count, n)
     for i in range(count):
         n -= values[i] > lowest

@@ -1,9 +1,9 @@
-"""Search of a sentence: stacks by number of covered words (Koehn 2010, chapter 6), filled cell by cell.
+"""Search of a sentence with one stack of hypotheses for each number of covered words (Koehn 2010, chapter 6).
 
-``begin`` sets up the state of a sentence. A stack is filled from the shorter ones in two steps: ``propose`` collects
-the edges, selects the cells and scores their LM requests; ``add_cells`` converts the cells to hypotheses. All state is
-in ``Work``, so many sentences can be searched in lockstep, one stack at a time, and neural features can score the cells
-of all of them between the two steps.
+``begin`` sets up the state of a sentence. A stack is filled in two steps: ``propose`` collects the edges from stacks
+with fewer covered words, selects the cells and scores their LM requests; ``add_cells`` converts the cells to
+hypotheses. All state is in ``Work``. Therefore, many sentences can be searched in lockstep, one stack at a time, and
+neural features can score the cells of all sentences between the two steps.
 """
 
 import numpy as np
@@ -38,7 +38,7 @@ def begin(spans, lms, several, ranked, work, constants):
     Args:
         spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
         lms: ``LanguageModels``.
-        several: None if there is one LM, so numba compiles no code for several; otherwise not None.
+        several: None if there is one LM, so that numba compiles no code for several LMs; otherwise True.
         ranked: ``RankedOptions``.
         work: ``Work``, overwritten.
         constants: ``SearchConstants``.
@@ -81,8 +81,8 @@ def keep_arc(work, total, back, option, edge, following):
 
     Args:
         total: score plus future cost.
-        back, option, edge: previous hypothesis, option and edge.
-        following: next arc of the same hypothesis, or -1.
+        back, option, edge: indices of previous hypothesis, option and edge.
+        following: next arc into the same hypothesis, or -1.
     """
     arc = work.counts[ARCS]
     work.arcs[arc].score = total - work.new_coverages[work.edges[edge].coverage].future
@@ -97,7 +97,7 @@ def keep_arc(work, total, back, option, edge, following):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def recombination_key(group, forward, state, context):
-    """Return the key of the hypotheses that are recombined: all on which the scores of further words depend."""
+    """Return the key by which hypotheses are recombined: everything on which the scores of further words depend."""
     return pair(group, forward), pair(state, context)
 
 
@@ -110,8 +110,8 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
 
     Args:
         extension: ``Extension``, the hypothesis.
-        fresh: number of hypotheses in the stack so far.
-        stamp: of ``next_stamp``.
+        fresh: number of hypotheses in the new stack so far.
+        stamp: stamp of the current pass, from ``next_stamp``.
 
     Returns:
         The number of hypotheses in the stack.
@@ -123,7 +123,7 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     number = find_item(work.recombination_table, stamp, high, low, fresh)
     if number != fresh:
         known = work.new_hypotheses[number]
-        if total > known.total:  # exchange the two: the worse hypothesis becomes an arc into the better one
+        if total > known.total:  # exchange the two hypotheses: the worse one becomes an arc into the better one
             if constants.keep_arcs:
                 known.arc = keep_arc(work, known.total, known.back, known.option, known.edge, known.arc)
             known.total = total
@@ -150,11 +150,11 @@ def prune(work, constants, fresh, best):
     """Apply threshold and histogram pruning: set the group of pruned hypotheses to -1, count the others by group.
 
     Args:
-        fresh: number of hypotheses in the stack.
-        best: their best total.
+        fresh: number of hypotheses in the new stack.
+        best: best total of these hypotheses.
     """
     threshold = best + constants.beam
-    room = fresh  # number of hypotheses with exactly this total to keep; the first ones are kept
+    room = fresh  # number of hypotheses to keep whose total equals the threshold; the first ones are kept
     if fresh > constants.stack_size:
         for i in range(fresh):
             work.values[i] = work.new_hypotheses[i].total
@@ -175,14 +175,14 @@ def prune(work, constants, fresh, best):
 def place_groups(work, groups):
     """Assign contiguous ranges of ``Work.hypotheses`` to the groups of the new stack, coverage by coverage.
 
-    Groups without hypotheses are omitted; the ranges of the others are still empty. In ``Work.new_groups``, ``stored``
-    becomes the index of a group in ``Work.groups``.
+    Groups without hypotheses are omitted. ``store`` fills the ranges of the other groups. In ``Work.new_groups``,
+    ``stored`` is set to the index of a group in ``Work.groups``.
     """
     hypothesis = work.counts[HYPOTHESES]
     coverages = work.counts[COVERAGES]
     number = work.counts[GROUPS]
     for group in range(groups):
-        # all groups of a coverage are placed when its first group is reached; for the others the list is empty
+        # all groups of a coverage are placed when the first of them is reached; then the list of groups is empty
         coverage = work.new_groups[group].coverage
         at = np.int64(work.new_coverages[coverage].group)
         work.new_coverages[coverage].group = _NONE
@@ -224,8 +224,8 @@ def store(k, work, constants, fresh, groups, best):
         groups: number of groups.
         best: best total of the hypotheses.
     """
-    # count the remaining hypotheses of every group, then assign contiguous ranges to the groups, then fill the ranges:
-    # later stacks read the hypotheses of a group sequentially, best first (``cells``)
+    # count the remaining hypotheses of every group, assign contiguous ranges to the groups, and fill the ranges: later
+    # stacks read the hypotheses of a group sequentially, best first (``cells``)
     prune(work, constants, fresh, best)
     work.stacks[k].hypothesis = work.counts[HYPOTHESES]
     work.stacks[k].coverage = work.counts[COVERAGES]
@@ -262,7 +262,7 @@ def propose(k, spans, lms, several, ranked, work, constants):
     Args:
         k: number of covered words of the stack.
         spans: ``int32`` [words, longest], source phrase by first word and length - 1, or -1.
-        lms, several: ``LanguageModels``; None if there is one LM.
+        lms, several: as for ``begin``.
 
     Returns:
         The number of cells.
@@ -298,7 +298,7 @@ def add_cells(k, cells, ranked, work, constants, neural, groups):
         k: number of covered words of the stack.
         cells: number of cells.
         neural: whether to add the scores of the neural features.
-        groups: number of groups that ``choose_for_neural`` has created.
+        groups: number of groups that ``choose_for_neural`` has already added to ``Work.new_groups``.
     """
     stamp = next_stamp(work)
     # compute the best total first: cells below the beam become neither hypotheses nor arcs
@@ -325,7 +325,7 @@ def add_cells(k, cells, ranked, work, constants, neural, groups):
 
 @kernel(**UNCOUNTED)
 def best_complete(work, count):
-    """Return the index of the best hypothesis that covers all ``count`` words, -1 for none."""
+    """Return the index of the best hypothesis that covers all ``count`` words; -1 if there is none."""
     best = -1
     for hypothesis in range(work.stacks[count].hypothesis, work.stacks[count + 1].hypothesis):
         if best < 0 or work.hypotheses[hypothesis].score > work.hypotheses[best].score:
@@ -335,7 +335,7 @@ def best_complete(work, count):
 
 @kernel(**UNCOUNTED)
 def search_sentence(spans, lms, several, ranked, work, constants):
-    """Search a sentence without neural features; arguments as of ``begin``.
+    """Search a sentence without neural features; the arguments are those of ``begin``.
 
     Returns:
         The index of the best complete hypothesis.
@@ -350,10 +350,10 @@ def search_sentence(spans, lms, several, ranked, work, constants):
 
 @kernel(**UNCOUNTED)
 def trace(work, hypothesis, derivations, number):
-    """Write the best derivation of a hypothesis.
+    """Write the best derivation of a hypothesis to ``derivations``.
 
     Args:
-        derivations: ``Derivations``, which contains those before ``number``.
+        derivations: ``Derivations``, which already contains the derivations before ``number``.
         number: index of the derivation.
     """
     length = 0
@@ -379,9 +379,9 @@ def search_sentences(first, bounds, spans, lms, several, ranked, work, constants
     Args:
         first: index of the first sentence.
         bounds: ``int64`` [sentences + 1]; the words of sentence s are bounds[s]..bounds[s + 1] - 1 in ``spans``.
-        spans: ``int32`` [words of all sentences, longest].
-        lms, several, ranked, work, constants: as of ``begin``.
-        derivations: ``Derivations`` of n sentences, filled; an empty sentence has no phrases.
+        spans: ``int32`` [words of all sentences, longest], source phrase by first word and length - 1, or -1.
+        lms, several, ranked, work, constants: as for ``begin``.
+        derivations: ``Derivations`` of n sentences, filled; the derivation of an empty sentence has no phrases.
     """
     for number in range(derivations.offsets.shape[0] - 1):
         begins, stops = bounds[first + number], bounds[first + number + 1]

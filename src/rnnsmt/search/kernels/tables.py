@@ -15,7 +15,7 @@ from rnnsmt.base.kernels.table_lines import (
 from rnnsmt.phrases.importing import affiliate_line
 
 OK, COLUMNS, REFUSED = 0, 1, 2
-"""Return codes: all lines parsed; a line with another number of scores; a malformed line."""
+"""Return codes: all lines were parsed; a line has another number of scores; a line is malformed."""
 
 _SPACE = 32
 
@@ -30,9 +30,9 @@ def add_ngram_keys(slots, buffer, word_begin, word_end, bounds, longest):
     """Add the hashes of all n-grams of sentences to a set.
 
     Args:
-        slots: ``uint64`` [a power of two], the set, with 0 in free slots.
+        slots: ``uint64`` [a power of two], the set; free slots contain 0.
         buffer: ``uint8``, the text.
-        word_begin, word_end: ``int64`` [words], first byte and end of each word in ``buffer``.
+        word_begin, word_end: ``int64`` [words], begin and end of each word in ``buffer``.
         bounds: ``int64`` [sentences + 1]; the words of sentence s are bounds[s]..bounds[s + 1] - 1.
         longest: maximum order of the n-grams.
 
@@ -61,18 +61,20 @@ def phrase_lines(
 
     Args:
         buffer: ``uint8``, whole lines.
-        keys: ``uint64``, set of hashes of source phrases as of ``add_ngram_keys``; a single slot keeps every line.
-        sources, targets: intern tables of whole phrases, with capacity for those of the block.
+        keys: ``uint64``, set of hashes of source phrases, filled by ``add_ngram_keys``; lines with other source phrases
+            are skipped. If it has a single slot, no line is skipped.
+        sources, targets: intern tables of whole phrases, with capacity for the phrases of the block.
         pow10: ``float64``, powers of ten for the parser of numbers.
-        out_source, out_target: ``int32`` [at least ``filled`` + lines], ids of the phrases.
-        out_scores: ``float64`` [the same, columns], scores as in the file.
-        out_counts: ``float32`` [the same], how often a pair was extracted; 0 if the line has no counts.
-        affiliated: None, or (``int64`` [the same + 1], ``int8`` [with room for all target words]): where the target
-            words of each row begin, the end of the last row included, and their affiliations.
-        filled: number of rows in use.
+        out_source, out_target: ``int32`` [rows], filled with the ids of the phrases. The number of rows of these and
+            the following arrays is at least ``filled`` plus the number of lines.
+        out_scores: ``float64`` [rows, columns], filled with the scores of the file.
+        out_counts: ``float32`` [rows], filled with how often a pair was extracted; 0 if the line has no counts.
+        affiliated: None, or two arrays to be filled: ``int64`` [rows + 1], the offset of each row in the second array,
+            and ``int8`` [target words of all rows], the affiliations.
+        filled: number of rows in use before the call.
 
     Returns:
-        (number of rows in use, number of lines before a wrong one, code).
+        (number of rows in use, number of lines before the first invalid line, code).
     """
     end = buffer.shape[0]
     bounds, counts = np.empty((FIELDS, 2), np.int64), np.empty(3)
@@ -111,13 +113,13 @@ def reordering_lines(buffer, sources, targets, pairs, pow10, out, present):
     Args:
         buffer: ``uint8``, whole lines.
         sources, targets: intern tables of the phrases of the phrase table.
-        pairs: ``int64`` [pairs], source id << 32 | target id, sorted.
+        pairs: ``int64`` [pairs], source id << 32 | target id, in ascending order.
         pow10: ``float64``, powers of ten for the parser of numbers.
         out: ``float64`` [pairs, columns], filled with the probabilities.
         present: ``uint8`` [pairs], set to 1 for pairs that are in the block.
 
     Returns:
-        (number of lines before a wrong one, code).
+        (number of lines before the first invalid line, code).
     """
     end = buffer.shape[0]
     bounds = np.empty((FIELDS, 2), np.int64)
@@ -155,12 +157,13 @@ def split_words(arena, offsets, count, words, flat, bounds):
     """Split phrases into interned words.
 
     Args:
-        arena: ``uint8``, the phrases one after the other, words separated by spaces.
+        arena: ``uint8``, the phrases one after the other; words are separated by spaces.
         offsets: ``int64`` [count + 1]; phrase p is arena[offsets[p]:offsets[p + 1]].
         count: number of phrases.
-        words: intern table of words, large enough for all of them.
+        words: intern table of words, with capacity for all words.
         flat: ``int32``, filled with the word ids.
-        bounds: ``int64`` [count + 1], filled: the words of phrase p are flat[bounds[p]:bounds[p + 1]].
+        bounds: ``int64`` [count + 1], filled except for bounds[0], which must be 0: the words of phrase p are
+            flat[bounds[p]:bounds[p + 1]].
 
     Returns:
         The number of words.
