@@ -87,7 +87,7 @@ ModelDirs = Annotated[
     InputFiles | None,
     Field(
         "directory, e.g. of filtered tables, in which model files are looked up by base name before the paths in "
-        "moses.ini are used; one, or one for each ini",
+        "moses.ini are used; one directory for all inis, or one for each",
         metavar="DIR",
     ),
 ]

@@ -280,7 +280,7 @@ class MosesIni:
         return number
 
     def is_on(self, section: str) -> bool:
-        """Return whether a section of ``sections`` is present and switched on; a section without a value is."""
+        """Return whether a section of ``sections`` is present and switched on; without a value, it is switched on."""
         if section not in self.sections:
             return False
         value = " ".join(self.sections[section]).lower()

@@ -47,10 +47,10 @@ class LmArrays(NamedTuple):
         rows: ``ROW`` [slots], hash table with open addressing; free slots have key -1.
         states: ``STATE`` [states].
         unigrams: ``UNIGRAM`` [words], entries of the empty context by word id.
-        followers: ``uint64`` [n], a Bloom filter of the entries in ``rows``, with one hash function per state. If the
-            bit of a state and a word is not set, ``rows`` has no such entry (``may_follow``). Most words do not follow
-            a long context; for them, the filter avoids a look-up in the larger ``rows``, which would be a cache miss.
-            The first element is 0; it belongs to all states without followers.
+        followers: ``uint64`` [n], a filter of the entries in ``rows``: every entry (state, word) sets one of the bits
+            that belong to the state. If the bit is not set, there is no entry (``may_follow``). Most words do not
+            follow a long context; for them, the filter avoids a look-up in ``rows``, a larger array in which a look-up
+            is a cache miss. The first element is 0; it belongs to all states without followers.
     """
 
     rows: np.ndarray
