@@ -154,7 +154,7 @@ def _index_links(
         links: int32 [L, 2], source and target position of each link, as in ``AlignedBlock``.
         begin, end: range of the links of the sentence pair.
         n_source, n_target: number of source words and of target words.
-        row: int64 [n_target + 3 or more], filled: the links of target word j are ``links[row[j + 1]:row[j + 2]]``], also
+        row: int64 [n_target + 3 or more], filled: the links of target word j are ``links[row[j + 1]:row[j + 2]]``, also
             for j = -1 and j = n_target, which have no links.
         first_target, last_target: int64 [n_source or more], filled with the first and the last target word to which
             each source word is linked; n_target and -1 for source words without links.
