@@ -7,4 +7,4 @@ __all__ = ["MAX_PAIRS", "symmetrize", "words"]
 MODEL1_ITERATIONS = 5
 
 HMM_ITERATIONS = 5
-"""Iterations that estimate parameters; a further one aligns."""
+"""Number of iterations that estimate parameters; a further iteration aligns."""

@@ -1,11 +1,11 @@
-"""Affiliations: the source position that every target word of a sentence pair or phrase pair belongs to.
+"""Affiliation of target words: a source position for every target word of a sentence pair or phrase pair.
 
 As in Devlin et al. (2014), section 2.1:
 
-* A target word with several links is affiliated with the middle one of its n source positions: in ascending order, the
-  one with index (n - 1) // 2.
-* A word without a link has the affiliation of the nearest target word with a link; if two are equally near, that of the
-  right one.
+* A target word that is linked to n source positions is affiliated with the middle position: element (n - 1) // 2 in
+  ascending order.
+* A target word without a link has the same affiliation as the nearest target word with a link. If two are equally near,
+  the right one is used.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rnnsmt.base.kernels.decorator import kernel
 
 NO_LINK = -1
-"""Affiliation of the words of a sentence pair without any link."""
+"""Affiliation of the words of a pair without links."""
 
 
 def affiliations(
@@ -27,8 +27,8 @@ def affiliations(
 
     Args:
         link_offsets: [S + 1], offsets of the links of each pair.
-        source, target: [L], source and target positions of the links, distinct, in ascending order of target, then
-            source position within a pair.
+        source, target: [L], source and target positions of the distinct links, sorted by target position, then source
+            position, within each pair.
         target_offsets: [S + 1], offsets of the target words of each pair.
 
     Returns:
@@ -41,7 +41,7 @@ def affiliations(
 
 @kernel()
 def _fill(out, begin, end):
-    """Set the affiliation of words without a link in out[begin:end] to that of the nearest word with a link."""
+    """Set the elements ``NO_LINK`` of out[begin:end] to the value of the nearest word with a link."""
     before = -1  # the last word with a link
     index = begin
     while index < end:
@@ -61,12 +61,12 @@ def _fill(out, begin, end):
 
 @kernel()
 def affiliate(link_offsets, source, target, target_offsets, out):
-    """Compute ``affiliations`` into ``out``, an array of integers."""
+    """Write the result of ``affiliations`` to ``out``, an array of integers."""
     for pair in range(link_offsets.shape[0] - 1):
         begin, end = target_offsets[pair], target_offsets[pair + 1]
         for index in range(begin, end):
             out[index] = NO_LINK
-        # links are in ascending order: those of a target word follow one another
+        # the links of a target word are consecutive
         first = link_offsets[pair]
         while first < link_offsets[pair + 1]:
             last = first

@@ -1,4 +1,4 @@
-"""A parallel corpus as word ids in flat arrays, the input format of the aligners."""
+"""Parallel corpus as word ids in flat arrays, the input format of the aligners."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ Ids = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
 MAX_WORDS = 2**31 - 1
-"""Maximum number of words of a side: the maximum of one expected count (``rnnsmt.base.kernels.numbers``)."""
+"""Maximum number of words of a side; expected counts cannot be larger (``rnnsmt.base.kernels.numbers``)."""
 
 
 class BitextSide(NamedTuple):

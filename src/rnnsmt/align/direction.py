@@ -1,9 +1,13 @@
-"""One alignment direction: every generated word is linked to one given word or to NULL.
+"""A direction of word alignment: every generated word is linked to one given word or to NULL.
+
+An alignment model defines the probability of the generated sentence, conditional on the given sentence. In the
+direction ``forward``, source words are given and target words are generated; in the direction ``reverse``, target words
+are given and source words are generated. In formulas, e is a given word and f is a generated word.
 
 Each iteration of EM collects expected counts in a pass over the corpus, then estimates parameters. Counts are collected
 over blocks of sentences, which are the same for any number of threads. Expected counts are sums of integers
-(``base.kernels.numbers``), and sums of fractions are added in the order of the blocks, so parameters are bit-identical
-for any number of threads.
+(``base.kernels.numbers``), and floating-point values are added in the order of the blocks. Therefore, parameters are
+bit-identical for any number of threads.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,24 +23,25 @@ from rnnsmt.align.lexicon import Places, build_bitmaps, build_lexicon, corpus_ce
 from rnnsmt.base.parallel import in_threads
 
 Parameters = dict[str, npt.NDArray[Any]]
-"""Parameters of an aligner after some iterations, and the links, in ``best``: arrays by name."""
+"""Parameters of an aligner after some iterations, and the links (``best``), as arrays by name."""
 
 Counts = npt.NDArray[np.int64]
 """Expected counts, in fixed point."""
 
 CELLS = 50_000_000
-"""Maximum number of word pairs of a corpus whose lexicon indices are kept in memory (4 bytes each).
+"""Maximum number of word pairs in the sentence pairs of a corpus for which all lexicon indices are kept in memory.
 
-In a larger corpus, every pass looks them up in bitmaps of the most frequent given words, which have the same maximum
-size. A binary search takes ten times as long as that; with it, a third of the time of Model 4 would be look-ups.
+Each index takes 4 bytes. For a larger corpus, every pass looks the indices up in bitmaps of the most frequent given
+words, which have the same maximum size in bytes. A binary search would take ten times as long as a look-up in a bitmap,
+and a third of the time of Model 4.
 """
 
 _LEAST_BLOCK = 500
 """Minimum number of sentences of a block."""
 
 _MOST_BLOCKS = 256
-"""Maximum number of blocks. A block allocates tables of the size of the vocabulary; blocks of a large corpus must be
-large compared with them."""
+"""Maximum number of blocks. A block allocates tables of the size of the vocabulary; in a large corpus, the limit makes
+blocks large compared with these tables."""
 
 
 class NumberedCorpus(NamedTuple):
@@ -55,8 +60,9 @@ class Direction:
     """A bitext in one alignment direction.
 
     Attributes:
+        given, generated: the sides of the bitext.
         corpus: text and lexicon, for the kernels.
-        pairs: number of word pairs in the lexicon. Index ``pairs`` represents all other pairs.
+        pairs: number of word pairs in the lexicon; as an index, ``pairs`` represents all other word pairs.
     """
 
     def __init__(self, given: BitextSide, generated: BitextSide, threads: int = 1, max_pairs: int = MAX_PAIRS) -> None:
@@ -85,7 +91,9 @@ class Direction:
         self.corpus = NumberedCorpus(*lexicon, places, *text)
 
     def over_blocks(self, work: Callable[[int, int, int], float | None]) -> float:
-        """Call ``work`` for every block with its first sentence, its end, and the number of word pairs before it.
+        """Call ``work(first, end, at)`` for every block of sentences ``first`` <= s < ``end``, in threads.
+
+        ``at`` is the number of word pairs in all sentence pairs before the block.
 
         Returns:
             The sum of the return values of ``work``; None counts as 0.
@@ -94,11 +102,12 @@ class Direction:
         return float(sum(value or 0.0 for value in values))
 
     def uniform(self, probability: float) -> Parameters:
-        """Return uniform lexical probabilities, and no links.
+        """Return parameters in which all lexical probabilities are ``probability`` and all words are linked to NULL.
 
-        ``t`` [pairs + 1], float32: p(f | e); the last element is the value of pairs that are not in the lexicon.
-        ``t_null`` [generated vocabulary], float64: p(f | NULL). ``best`` [generated words], int16: given positions, -1
-        for NULL.
+        Returns:
+            t: p(f | e), float32 [pairs + 1]; the last element is used for pairs that are not in the lexicon.
+            t_null: p(f | NULL), float64 [generated vocabulary].
+            best: given position of every generated word, -1 for NULL, int16 [generated words].
         """
         return {
             "t": np.full(self.pairs + 1, probability, np.float32),
@@ -107,15 +116,18 @@ class Direction:
         }
 
     def lexical_counts(self) -> tuple[Counts, Counts]:
-        """Return zero counts of ``t`` [pairs] and ``t_null``; pairs that are not in the lexicon are not counted."""
+        """Return arrays of zeros for the counts of ``t`` [pairs] and ``t_null`` [generated vocabulary]."""
         return np.zeros(self.pairs, np.int64), np.zeros(len(self.generated.vocabulary), np.int64)
 
     def estimate(
         self, parameters: Parameters, t: Counts, t_null: Counts, estimator: Callable[..., None], *settings: float
     ) -> None:
-        """Set ``t`` and ``t_null`` of the parameters from their counts with ``relative_frequencies`` or ``normalise``.
+        """Estimate ``t`` and ``t_null`` of the parameters from counts.
 
         Args:
+            parameters: the parameters, updated.
+            t, t_null: expected counts.
+            estimator: ``relative_frequencies`` or ``normalise``.
             settings: further arguments of the estimator, between the counts and the output.
         """
         estimator(self.corpus.starts, t, *settings, parameters["t"])
@@ -124,14 +136,14 @@ class Direction:
 
 
 class Aligner(NamedTuple):
-    """An aligner, ``ALIGNER`` of its module; ``rnnsmt.registries.ALIGNERS`` lists the aligners.
+    """An aligner: the constant ``ALIGNER`` of a module; ``rnnsmt.registries.ALIGNERS`` lists the aligners.
 
-    ``begin(direction)`` returns the initial parameters, with ``best`` [generated words], int16. ``iterate(direction,
-    parameters, done)`` runs the iterations that follow the first ``done``, updates the parameters in place and yields
-    after each iteration; the last one sets the links, in ``best``: the given position of every generated word, -1 for
-    NULL. The parameters are all that is kept when a job is interrupted between two iterations.
+    ``begin(direction)`` returns the initial parameters, including ``best``, int16 [generated words].
+    ``iterate(direction, parameters, done)`` runs the iterations after the first ``done`` iterations, updates the
+    parameters in place and yields after each iteration. The last iteration sets the links: ``best`` is the given
+    position of every generated word, -1 for NULL. A checkpoint consists of the parameters after an iteration.
     """
 
     begin: Callable[[Direction], Parameters]
     iterate: Callable[[Direction, Parameters, int], Iterator[None]]
-    iterations: int  # their number
+    iterations: int  # number of iterations

@@ -1,9 +1,9 @@
-"""Positions of the words in Model 4: probabilities, gains of the neighbours of an alignment, and expected counts.
+"""Distortion of Model 4: probabilities of word positions, gains of the neighbours of an alignment, and expected counts.
 
-The cept of a given word is the set of words that it generates. The first word of a cept is placed relative to the
-centre of the previous cept, depending on the classes of the given word of the previous cept and of the placed word.
-Each other word is placed relative to the word before it in the cept, depending on its own class. Links, moves and swaps
-are those of ``model4``.
+The cept of a given word is the set of words that it generates. The position of the first word of a cept relative to the
+centre of the previous cept depends on two word classes: of the given word of the previous cept, and of the first word.
+The position of any other word relative to the previous word of the same cept depends on the class of the word. Links,
+neighbours, moves and swaps are defined in ``model4``.
 """
 
 from typing import Any, NamedTuple
@@ -15,35 +15,35 @@ from rnnsmt.base.kernels.decorator import INNER, UNCOUNTED, kernel
 from rnnsmt.base.kernels.numbers import add_count
 
 SMOOTHING = 0.4
-"""Share of the uniform distribution in every distance distribution of Model 4."""
+"""Weight of the uniform distribution in every distance distribution of Model 4."""
 
-_CLOSE = -16.0  # neighbours whose gain without distances is smaller are skipped: computing their distances is slow
+_CLOSE = -16.0  # neighbours with a lower gain (without distances) are skipped, because computing distances is slow
 
 
 class PlacedPair(NamedTuple):
-    """Inputs of ``placement`` for a sentence pair, other than the links, and work space."""
+    """Inputs of ``placement`` for a sentence pair of I given and J generated words, except the links; work space."""
 
     given_classes: Any  # [I], class of every word
     generated_classes: Any  # [J]
-    head: Any  # as in ``Tables``, before smoothing
+    head: Any  # ``head`` and ``inner`` of ``Tables``, before smoothing
     inner: Any
     first: Any  # work space, int64 [I + 1]: first word of each cept, or -1; the last element is for NULL
     following: Any  # work space, int64 [J]: next word in the same cept, or -1
 
 
 class Cepts(NamedTuple):
-    """Description of the cepts of an alignment by ``describe_cepts``: arrays [I + 1], the last element is for NULL."""
+    """Arrays [I + 1] that describe the cepts of an alignment; the last element is for NULL; see ``describe_cepts``."""
 
-    centre: Any  # int64: mean position of the words, rounded up; undefined for a cept without words
-    previous: Any  # int64: the last cept before this one that has words, or -1
-    next: Any  # int64: the first cept after this one that has words, or I
-    log_head: Any  # log-probability of the position of the first word, 0 without words and for NULL
-    log_inner: Any  # log-probability of the positions of the other words, 0 without words and for NULL
+    centre: Any  # int64: mean position of the words, rounded up; undefined for an empty cept
+    previous: Any  # int64: the previous non-empty cept, or -1
+    next: Any  # int64: the next non-empty cept, or I
+    log_head: Any  # log-probability of the position of the first word; 0 for an empty cept and for NULL
+    log_inner: Any  # log-probability of the positions of the other words; 0 for an empty cept and for NULL
 
 
 @kernel(**INNER, **UNCOUNTED)
 def list_words(links, pair):
-    """Fill the linked lists of the words of each cept, ``first`` and ``following`` of a ``PlacedPair``, ascending."""
+    """Fill ``first`` and ``following`` of ``pair``: linked lists of the words of each cept, in ascending order."""
     pair.first[: len(pair.given_classes) + 1] = -1
     for j in range(len(links) - 1, -1, -1):
         pair.following[j] = pair.first[links[j]]
@@ -52,13 +52,13 @@ def list_words(links, pair):
 
 @kernel(**UNCOUNTED)
 def placement(links, pair, head_counts, inner_counts, add):
-    """Return the log-probability of the positions of all cepts in Model 4, and update the counts of the distances.
+    """Return the log-probability of the word positions of an alignment in Model 4, and count the distances.
 
     Args:
-        links: given position of every generated word, I for NULL, [J].
+        links: [J], given position of every generated word, I for NULL.
         pair: ``PlacedPair``.
         head_counts, inner_counts: counts of ``head`` and ``inner`` in fixed point; ``add`` is added for every distance.
-        add: weight of this alignment; 0: the counts are not used.
+        add: weight of this alignment; if 0, the counts are not updated.
     """
     given_classes, generated_classes, head, inner, first, following = pair
     length, words = len(given_classes), len(generated_classes)
@@ -66,10 +66,10 @@ def placement(links, pair, head_counts, inner_counts, add):
     # distances between positions: -(J - 1) .. J - 1 for first words, 1 .. J - 1 inside a cept
     uniform_head, uniform_inner = SMOOTHING / (2 * words - 1), SMOOTHING / max(words - 1, 1)
     list_words(links, pair)
-    # the first cept is placed relative to position -1, in the class of the sentence start
+    # the position of the first cept is relative to position -1, with the class of the sentence start
     centre, before = -1, head.shape[0] - 1
-    # The product of the factors is accumulated, and its logarithm taken only before it could underflow, because log is
-    # slow. Smoothing bounds every factor from below.
+    # Factors are multiplied, and the logarithm is taken only before the product could underflow, because log is slow.
+    # Smoothing bounds every factor from below.
     score, product = 0.0, 1.0
     for i in range(length):
         j = first[i]
@@ -100,11 +100,14 @@ def placement(links, pair, head_counts, inner_counts, add):
 
 @kernel(**INNER, **UNCOUNTED)
 def changed_cept(i, removed, added, pair):
-    """Compute the terms of cept ``i`` without the word ``removed`` and with the word ``added``; -1: no such word.
+    """Compute the terms of cept ``i`` after removing the word ``removed`` and adding the word ``added``.
+
+    Args:
+        removed, added: words, or -1 for none.
 
     Returns:
-        The first word, -1 if there is none; the mean position, rounded up; and two values p and q: the probability of
-        the positions of the words after the first is p exp(q).
+        The first word, or -1 if the cept is empty; the mean position, rounded up; and two values p and q such that
+        p exp(q) is the probability of the positions of all words but the first.
     """
     _, generated_classes, _, inner, first, following = pair
     uniform = SMOOTHING / max(len(generated_classes) - 1, 1)
@@ -123,7 +126,7 @@ def changed_cept(i, removed, added, pair):
             head = word
         else:
             product *= uniform + (1.0 - SMOOTHING) * inner[generated_classes[word], word - last]
-            if product < 1e-100:  # so the product for two cepts and four first words does not underflow
+            if product < 1e-100:  # so that the product for two cepts and four first words does not underflow
                 log_rest += np.log(product)
                 product = 1.0
         positions, number, last = positions + word, number + 1, word
@@ -133,7 +136,14 @@ def changed_cept(i, removed, added, pair):
 
 @kernel(**INNER, **UNCOUNTED)
 def head_factor(word, before, centre, pair):
-    """Return the probability of the position of the first word of a cept after cept ``before`` (-1: the start)."""
+    """Return the probability of the position of the first word of a cept.
+
+    Args:
+        word: the first word of the cept.
+        before: previous non-empty cept, or -1 for the sentence start.
+        centre: centre of the previous cept.
+        pair: as in ``placement``.
+    """
     given_classes, generated_classes, head, _, _, _ = pair
     given_class = given_classes[before] if before >= 0 else head.shape[0] - 1
     distance = word - centre if before >= 0 else word + 1
@@ -143,7 +153,7 @@ def head_factor(word, before, centre, pair):
 
 @kernel(**INNER, **UNCOUNTED)
 def describe_cepts(links, pair, cepts):
-    """Fill ``Cepts``, and the lists of words of ``pair``, for an alignment."""
+    """Fill ``cepts`` and the linked lists of ``pair`` for an alignment."""
     length = len(pair.given_classes)
     list_words(links, pair)
     before = -1
@@ -165,15 +175,15 @@ def describe_cepts(links, pair, cepts):
 
 @kernel(**INNER, **UNCOUNTED)
 def exchange_gain(one, other, word, back, pair, cepts):
-    """Return the change of the log-probability of the positions if a word changes its cept, or two exchange theirs.
+    """Return the change of the log-probability of the word positions for a move or a swap.
 
-    Only the terms of both cepts, and of the first words of the cepts that follow them, change.
+    Only the terms of the two cepts and the terms of the first words of the next cepts change.
 
     Args:
-        one, other: the cept of ``word`` and its new cept, I for NULL.
-        word: a generated word.
-        back: a word of ``other`` that is linked to ``one`` in exchange, or -1.
-        pair: as in ``placement``, with the lists of words of the alignment.
+        one, other: the cept of ``word`` and the cept to which the word is moved; I for NULL.
+        word: the word that is moved.
+        back: for a swap, the word of ``other`` that is moved to ``one``; otherwise -1.
+        pair: as in ``placement``, with the linked lists of the alignment.
         cepts: ``Cepts`` of the alignment.
     """
     length = len(pair.given_classes)
@@ -186,7 +196,7 @@ def exchange_gain(one, other, word, back, pair, cepts):
     old += cepts.log_head[cepts.next[high]]
     if behind < high:
         old += cepts.log_head[behind]
-    # from left to right; ``before`` and ``centre``: the last cept that has words
+    # from left to right; ``before`` and ``centre``: the last non-empty cept so far, and its centre
     before = cepts.previous[low]
     centre = cepts.centre[max(before, 0)]
     first, new_centre, product, log_rest = changed_cept(low, from_low, from_high, pair)
@@ -210,13 +220,13 @@ def exchange_gain(one, other, word, back, pair, cepts):
 
 @kernel(**UNCOUNTED)
 def placement_gains(links, pair, cepts, moves, swaps):
-    """Add the change of the distance terms to the gains of all neighbours, for Model 4.
+    """Add the change of the distance terms of Model 4 to the gains of all neighbours.
 
-    Neighbours whose gain without it is below ``_CLOSE`` are set to -inf.
+    The gain of a neighbour is set to -inf if it is below ``_CLOSE`` without the distance terms.
 
     Args:
         links, pair: as in ``placement``.
-        cepts: work space, ``Cepts``.
+        cepts: ``Cepts`` used as work space.
         moves, swaps: gains as filled by ``neighbour_gains``, updated.
     """
     describe_cepts(links, pair, cepts)

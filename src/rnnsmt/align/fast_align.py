@@ -1,8 +1,9 @@
-"""fast_align (Dyer, Chahuneau and Smith 2013), as ``fast_align -d -o -v`` and, for the reverse direction, ``-r``.
+"""fast_align (Dyer, Chahuneau and Smith 2013), with the options ``-d -o -v`` and, for the reverse direction, ``-r``.
 
-IBM Model 2 with p(a_j = i) proportional to exp(-tension |i/I - j/J|), a NULL probability of 0.08, and a symmetric
-Dirichlet prior of 0.01 on the lexical distributions (mean-field variational Bayes). There are five iterations, the last
-of which only aligns. The tension is fitted by gradient steps between iterations. No random numbers are drawn.
+The model is IBM Model 2 with p(a_j = i) proportional to exp(-tension |i/I - j/J|) for given position i and generated
+position j, a NULL probability of 0.08, and a symmetric Dirichlet prior of 0.01 on the lexical distributions (mean-field
+variational Bayes). There are five iterations, the last of which only aligns. Gradient steps between iterations fit the
+tension. No random numbers are drawn.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ TENSION = 4.0
 
 
 P_NULL = 0.08
-"""Probability of NULL, fast_align's default."""
+"""Probability of NULL, the default of fast_align."""
 
 
 def begin(direction: Direction) -> Parameters:
@@ -35,7 +36,7 @@ def begin(direction: Direction) -> Parameters:
 
 
 def iterate(direction: Direction, parameters: Parameters, done: int) -> Iterator[None]:
-    """Run the iterations that follow the first ``done``; yield after each. The last one sets the links."""
+    """Run the iterations after the first ``done`` iterations; yield after each. The last iteration sets the links."""
     for iteration in range(done, ITERATIONS - 1):
         counts = direction.lexical_counts()
         feature = _expectation(direction, parameters, counts)
@@ -51,16 +52,19 @@ ALIGNER = Aligner(begin, iterate, ITERATIONS)
 
 
 def _expectation(direction: Direction, parameters: Parameters, counts: tuple[Counts, Counts] | None) -> float:
-    """Add the counts of ``t`` and ``t_null`` and return the sum of the feature, or, without counts, set the links."""
+    """Add to the counts of ``t`` and ``t_null``, or set the links if ``counts`` is None; return the sum of the feature.
+
+    The feature is defined in ``fast_align_block``.
+    """
     totals = counts or [np.zeros(0, np.int64)] * 2
     learnt = (parameters["t"], parameters["t_null"], parameters["tension"][0], counts is None, *totals)
     return direction.over_blocks(lambda *block: fast_align_block(block, direction.corpus, *learnt, parameters["best"]))
 
 
 def _maximise_tension(direction: Direction, parameters: Parameters, feature: float) -> None:
-    """Update the tension, given the mean feature."""
+    """Update the tension; ``feature`` is the mean of the feature over all generated words."""
     generated, given = direction.generated.lengths, direction.given.lengths
-    # both lengths in one integer, so np.unique counts distinct pairs, here of sentences with words
+    # pack both lengths into an integer, so that np.unique counts distinct pairs of lengths; skip empty sentences
     sizes, times = np.unique((generated * (MAX_POSITION + 1) + given)[generated * given > 0], return_counts=True)
     lengths = np.stack(np.divmod(sizes, MAX_POSITION + 1), 1)
     parameters["tension"][0] = fit_tension(lengths, times, feature, parameters["tension"][0])
@@ -71,7 +75,7 @@ def fast_align_block(block, corpus, t, t_null, tension, last, counts, null_count
     """Run one iteration over a block of sentences: collect expected counts or, if ``last``, set the best links.
 
     Args:
-        block: first sentence of the block, end of the block, and number of word pairs of the corpus before the block.
+        block: (first, end, at), as in ``Direction.over_blocks``.
         corpus: ``NumberedCorpus``.
         t: p(f | e), float32 [pairs + 1]; the last element is for pairs that are not in the lexicon.
         t_null: p(f | NULL), float64 [generated vocabulary].
@@ -81,9 +85,10 @@ def fast_align_block(block, corpus, t, t_null, tension, last, counts, null_count
         best: given position of every generated word, -1 for NULL, [generated words]; set if ``last``.
 
     Returns:
-        The sum of the expected feature -abs(i/I - j/J) over the generated words; 0 if ``last``.
+        The sum over the generated words of the expected value of the feature -abs(i/I - j/J); 0 if ``last``.
     """
-    # NULL counts are summed per block and added once: sums of floats in a fixed order, and few atomic additions
+    # NULL counts are summed per block and added to the totals once: floats are added in a fixed order, with few atomic
+    # additions
     first, end, at = block
     starts, words, places, given_ids, given_offsets, generated_ids, generated_offsets = corpus
     feature, nulls = 0.0, np.zeros(len(t_null))
@@ -130,8 +135,8 @@ def diagonal_prior(j, m, n, tension, prior):
         m, n: numbers of generated and given words.
         prior: float64 [n], filled.
     """
-    # the values are two geometric series, upwards and downwards from the diagonal i = j n / m: no exp() per position
-    # above: 0-based position of the first i above the diagonal
+    # the values are two geometric series, upwards and downwards from the diagonal i = j n / m, so that exp() is not
+    # computed for every position; above: 0-based position of the first i above the diagonal
     above = int(j * n / m)
     ratio, z = np.exp(-tension / n), 0.0
     for first, end, step in ((above, n, 1), (above - 1, -1, -1)):
@@ -145,18 +150,17 @@ def diagonal_prior(j, m, n, tension, prior):
 
 @kernel()
 def _series(j, m, n, tension):
-    """Return the sum over i = 1 .. n of exp(-tension |i/n - j/m|), and its derivative with respect to the tension.
+    """Return the sum over i = 1 .. n of exp(-tension |i/n - j/m|), and the derivative with respect to the tension.
 
-    Both are in closed form, with a geometric and an arithmetico-geometric series on each side of the diagonal, as in
-    fast_align's ``DiagonalAlignment``.
+    Both are computed in closed form, from a geometric and an arithmetico-geometric series on each side of the diagonal,
+    as in ``DiagonalAlignment`` of fast_align.
     """
     floor = int(j * n / m)
     ratio, step = np.exp(-tension / n), -1.0 / n
     z, derivative = 0.0, 0.0
     for first, terms in ((floor + 1, n - floor), (floor, floor)):
         if terms > 0:
-            # first term of the arithmetic (a) and of the geometric (g) sequence; positions are numbered away from the
-            # diagonal
+            # a, g: first terms of the arithmetic and of the geometric sequence, from the diagonal outwards
             a = -abs(first / n - j / m)
             g = np.exp(tension * a)
             z += g * (1.0 - ratio**terms) / (1.0 - ratio)
@@ -168,22 +172,24 @@ def _series(j, m, n, tension):
 
 @kernel()
 def fit_tension(lengths, size_counts, observed, tension):
-    """Return the tension after eight gradient steps of size 20 towards equality of expected and observed mean feature.
+    """Return the tension after eight gradient steps of size 20.
 
-    The tension is limited to 0.1 .. 14, as in fast_align.
+    The gradient is the difference between the observed and the expected mean of the feature. The tension is limited to
+    0.1 .. 14, as in fast_align.
 
     Args:
-        lengths: distinct lengths of a generated and its given sentence, int64 [n, 2], above 0.
-        size_counts: number of sentence pairs of these lengths, [n].
-        observed: mean of the feature over the generated words, under the posterior distribution of the links.
-        tension: tension to start from.
+        lengths: distinct pairs (length of the generated sentence, length of the given sentence), int64 [n, 2]; both
+            lengths are at least 1.
+        size_counts: number of sentence pairs with these lengths, [n].
+        observed: mean of the feature over the generated words under the posterior distribution of the links.
+        tension: initial tension.
     """
     generated_words = 0.0
     for k in range(len(lengths)):
         generated_words += size_counts[k] * lengths[k, 0]
     for _ in range(8):
         expected = 0.0
-        # expectation under the prior, which depends on the sentence lengths only
+        # expected value under the prior, which depends only on the sentence lengths
         for k in range(len(lengths)):
             m, n = lengths[k]
             for j in range(1, m + 1):

@@ -1,14 +1,15 @@
 """HMM alignment model (Vogel, Ney and Tillmann 1996) with jumps that depend on word classes (Och and Ney 2003).
 
-The settings are those of GIZA++: five EM iterations from Model 1's lexical probabilities and uniform jumps; NULL has
-weight 0.4, all jumps together have weight 1; 0.2 of every jump distribution is uniform; maximum-likelihood
-estimates. Unlike in GIZA++, there is no distribution of the position of the last word, and the distribution of the
-position of the first word does not depend on the sentence length. A word is linked to the given word with the highest
-posterior probability, unless that of NULL is higher. No random numbers are drawn.
+The settings are those of GIZA++. Five EM iterations start from the lexical probabilities of Model 1 and uniform jumps.
+The weight of NULL is 0.4 and the total weight of the jumps is 1. Every jump distribution is interpolated with the
+uniform distribution, which has weight 0.2. Estimates are maximum-likelihood estimates. Unlike in GIZA++, there is no
+distribution of the position of the last word, and the distribution of the position of the first word does not depend on
+the sentence length. A word is linked to the given word with the highest posterior probability, or to NULL if NULL has a
+higher posterior probability. No random numbers are drawn.
 
-A state is the position of the last given word that generated a word; NULL generates a word without leaving the state
-(Och and Ney 2003). The start state lasts until the first link. The arrays of the kernels of one sentence pair have its
-size: I given words, J generated words.
+A state is the position of the last given word that generated a word; NULL generates a word without changing the state
+(Och and Ney 2003). The start state lasts until the first link. In the kernels, I is the number of given words of a
+sentence pair, and J the number of generated words.
 """
 
 from collections.abc import Iterator
@@ -27,26 +28,26 @@ P_NULL = 0.4 / 1.4
 """Probability of NULL, for every generated word."""
 
 UNIFORM = 0.2
-"""Share of the uniform distribution in every jump distribution."""
+"""Weight of the uniform distribution in every jump distribution."""
 
 LONGEST = 200
-"""Maximum sentence length; longer sentences keep Model 1's links, as time grows with the cube of the length."""
+"""Maximum sentence length; longer sentences keep the links of Model 1, as time grows with the cube of the length."""
 
 
 class HmmTables(NamedTuple):
     """Parameters of the HMM, or their expected counts in fixed point."""
 
-    t: Any  # p(f | e), [pairs of the lexicon + 1]; counts lack the last element, that of pairs not in the lexicon
+    t: Any  # p(f | e), [pairs + 1]; the last element is for pairs that are not in the lexicon; counts lack it
     t_null: Any  # p(f | NULL), [generated vocabulary]
-    jumps: Any  # weights of the jumps -W .. W of every class of given words, [given classes, 2 W + 1]
+    jumps: Any  # weights of the jumps -W .. W for every class of given words, [given classes, 2 W + 1]
     beginnings: Any  # weights of the first position, [W]
 
 
 def begin(direction: Direction) -> Parameters:
-    """Return the initial parameters: those of Model 1, and equal weights of all jumps.
+    """Return the initial parameters: the parameters of Model 1, and equal weights of all jumps.
 
-    They are named as in ``HmmTables``. ``log_likelihoods``: natural log-likelihood of every iteration of the HMM,
-    before its update.
+    The names are those of ``HmmTables``. ``log_likelihoods`` contains the natural log-likelihood of the corpus in every
+    iteration of the HMM, before the parameters are updated.
     """
     classes = word_classes(direction.given)
     width = int(np.minimum(direction.given.lengths, LONGEST).max())
@@ -60,9 +61,8 @@ def begin(direction: Direction) -> Parameters:
 
 
 def iterate(direction: Direction, parameters: Parameters, done: int) -> Iterator[None]:
-    """Run the iterations that follow the first ``done``; yield after each. The last one sets the links."""
+    """Run the iterations after the first ``done`` iterations; yield after each. The last iteration sets the links."""
     yield from estimate(direction, parameters, done)
-    # every word is linked to the given word with the highest posterior probability, or to NULL if its own is higher
     _expectation(direction, parameters, P_NULL, None)
     yield
 
@@ -71,21 +71,21 @@ ALIGNER = Aligner(begin, iterate, MODEL1_ITERATIONS + HMM_ITERATIONS + 1)
 
 
 def estimate(direction: Direction, parameters: Parameters, done: int) -> Iterator[None]:
-    """Run the iterations of Model 1 and the HMM that follow the first ``done``; yield after each."""
+    """Run the iterations of Model 1 and of the HMM after the first ``done`` iterations; yield after each."""
     yield from model1.iterate(direction, parameters, done)
     for iteration in range(max(done - MODEL1_ITERATIONS, 0), HMM_ITERATIONS):
         others = [np.zeros(parameters[name].shape, np.int64) for name in ("jumps", "beginnings")]
         counts = HmmTables(*direction.lexical_counts(), *others)
-        # 0 in the first iteration: NULL is as probable as each given word, as in Model 1
+        # 0 in the first iteration: NULL has the same probability as each given word, as in Model 1
         _expectation(direction, parameters, P_NULL if iteration > 0 else 0.0, counts)
         direction.estimate(parameters, counts.t, counts.t_null, relative_frequencies)
-        # 1e-9: a class without jumps, or a sentence all of whose jumps are unseen, still has a distribution
+        # add 1e-9, so that a class without jumps, or a sentence with only unseen jumps, has a distribution
         parameters["jumps"], parameters["beginnings"] = counts.jumps / ONE + 1e-9, counts.beginnings / ONE + 1e-9
         yield
 
 
 def _expectation(direction: Direction, parameters: Parameters, p_null: float, counts: HmmTables | None) -> None:
-    """Add the expected counts, or, without them, set the links; append the log-likelihood."""
+    """Add to the expected counts, or set the links if ``counts`` is None; append the log-likelihood."""
     tables = HmmTables(*[parameters[name] for name in HmmTables._fields])
     totals = counts or HmmTables(*[np.zeros([0] * table.ndim, np.int64) for table in tables])
     settings = (parameters["given_classes"], tables, p_null, counts is None, totals, parameters["best"])
@@ -97,15 +97,16 @@ def _expectation(direction: Direction, parameters: Parameters, p_null: float, co
 def transitions(classes, jumps, first, p_null, uniform, step, begin):
     """Fill ``step`` and ``begin`` with the transition probabilities of one sentence pair.
 
-    Rows of ``step`` and ``begin`` sum to 1 - ``p_null``.
+    Every row of ``step`` sums to 1 - ``p_null``, and so does ``begin``.
 
     Args:
         classes: class of every given word, [I].
         jumps: weights of the jumps -W .. W for every class of the last word, [classes, 2 W + 1]; longer jumps have the
             weight of -W or W.
         first: weights of the first position, [W]; later positions have the weight of the last element.
-        uniform: share of the uniform distribution, which avoids zeros.
-        step: filled with p(next position | last position), float64 [I, I]; a row for every last position.
+        p_null: probability of NULL.
+        uniform: weight of the uniform distribution, which avoids zeros.
+        step: filled with p(next position | last position), float64 [I (last position), I (next position)].
         begin: filled with p(first position), float64 [I].
     """
     length = len(classes)
@@ -134,9 +135,9 @@ def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves)
         emission: p(f_j | e_i), [J, I].
         null: p_null p(f_j | NULL), [J].
         step, begin: as filled by ``transitions``.
-        alpha, beta: work space, [J, I + 1]; the last column is the start state.
+        alpha, beta: work space, [J, I + 1]; the last column is for the start state.
         posterior: filled with p(a_j = i | both sentences), [J, I]; 1 minus the sum of a row is the probability of NULL.
-        moves: filled with the expected number of transitions, [I, I].
+        moves: filled with the expected number of transitions, [I (last position), I (next position)].
     """
     words, length = emission.shape
     scale = np.empty(words)
@@ -165,11 +166,10 @@ def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves)
             posterior[j, i] *= scale[j]
             alpha[j, i] *= scale[j]
         alpha[j, length] *= scale[j]
-    # Backward pass, scaled by the factors of the forward pass, so posterior = forward mass * beta needs no
-    # division
+    # Backward pass, scaled by the factors of the forward pass, so that posterior = forward mass * beta without division
     beta[words - 1, :] = 1.0
     moves[:, :] = 0.0
-    # transposed, so the inner loop over ``last`` below reads consecutive elements
+    # transposed, so that the inner loop over ``last`` below reads consecutive elements
     turned = step.T.copy()
     ahead = np.empty(length)
     for j in range(words - 1, 0, -1):
@@ -179,8 +179,8 @@ def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves)
             ahead[i] = emission[j, i] * beta[j, i] * scale[j]
             beta[j - 1, length] += begin[i] * ahead[i]
             beta[j - 1, i] = stay * beta[j, i]
-        # The inner loops add to arrays and not to one sum: they are vectorised without reordering floating-point
-        # additions
+        # The inner loops add to elements of arrays instead of a single sum, so that they are vectorised without
+        # reordering floating-point additions
         for i in range(length):
             weight = ahead[i]
             for last in range(length):
@@ -189,7 +189,7 @@ def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves)
             mass = alpha[j - 1, last]
             for i in range(length):
                 moves[last, i] += mass * ahead[i]
-    # step is constant over j: multiply once, after the sum over j
+    # step does not depend on j: multiply once, after the sum over j
     for last in range(length):
         for i in range(length):
             moves[last, i] *= step[last, i]
@@ -201,14 +201,14 @@ def forward_backward(emission, null, step, begin, alpha, beta, posterior, moves)
 
 @kernel(**UNCOUNTED)
 def viterbi(emission, null, step, begin, best, back, links):
-    """Fill ``links`` [J] with the most probable path of one sentence pair: given positions, I for NULL.
+    """Find the most probable path of one sentence pair.
 
     Args:
         emission, null, step, begin: as in ``forward_backward``.
         best: work space, [2, I + 1]: probability of the best path that ends in each state, for the previous and the
-            current word, in alternating rows; the last column is the start state.
-        back: work space, [J, I + 1]: previous state; I + 1 if NULL generated the word and the state did not change.
-        links: int64 [J], filled.
+            current word in alternating rows; the last column is for the start state.
+        back: work space, [J, I + 1]: previous state, or I + 1 if NULL generated the word and the state did not change.
+        links: int64 [J], filled with the given position of every word, I for NULL.
     """
     words, length = emission.shape
     best[0, :length] = 0.0
@@ -228,7 +228,7 @@ def viterbi(emission, null, step, begin, best, back, links):
             highest = max(highest, probability)
         now[length], back[j, length] = last[length] * null[j], length + 1
         highest = max(highest, now[length], 1e-300)
-        # only ratios matter: scale by the maximum instead of taking logarithms
+        # only ratios matter, so that probabilities are divided by their maximum instead of taking logarithms
         for i in range(length + 1):
             now[i] /= highest
     state = np.argmax(best[words & 1, : length + 1])
@@ -244,8 +244,8 @@ def path_score(links, lexical, log_step, log_begin, log_null):
     """Return the log-probability of a path.
 
     Args:
-        links: given positions, I for NULL, [J].
-        lexical: log p(f_j | e_i), [J, I + 1]; the last column is NULL, without ``log_null``.
+        links: [J], given position of every word, I for NULL.
+        lexical: log p(f_j | e_i), [J, I + 1]; the last column is log p(f_j | NULL).
         log_step, log_begin: logarithms of ``step`` and ``begin`` of ``transitions``.
         log_null: log p_null.
     """
@@ -274,10 +274,11 @@ def hmm_block(  # noqa: PLR0912
         block, corpus: as in ``fast_align_block``.
         given_classes: class of every given word, int32 [given vocabulary].
         tables: parameters, ``HmmTables``.
-        p_null: probability of NULL; 0: 1 / (I + 1), the same as for each given word in Model 1.
+        p_null: probability of NULL, or 0 for 1 / (I + 1), the probability of NULL and of each given word in Model 1.
+        last: whether this is the last iteration, which aligns.
         counts: counts, ``HmmTables`` of int64 in fixed point, updated; empty if ``last``.
-        best: given position of every generated word, [generated words]: the one with the highest posterior probability,
-            or -1 if that of NULL is higher; set if ``last``.
+        best: [generated words], set if ``last``: given position with the highest posterior probability for every
+            generated word, or -1 if NULL has a higher posterior probability.
 
     Returns:
         The log-likelihood of the generated sentences.
@@ -285,7 +286,7 @@ def hmm_block(  # noqa: PLR0912
     first, end, at = block
     starts, words, places, given_ids, given_offsets, generated_ids, generated_offsets = corpus
     t, t_null, jumps, beginnings = tables
-    # work space of all sentence pairs of the block, as large as its longest sentence requires
+    # work space for all sentence pairs of the block; its size is the length of the longest sentence
     size = 1
     for s in range(first, end):
         n, m = given_offsets[s + 1] - given_offsets[s], generated_offsets[s + 1] - generated_offsets[s]
@@ -297,7 +298,7 @@ def hmm_block(  # noqa: PLR0912
     alpha, beta = np.empty((size, size + 1)), np.empty((size, size + 1))
     begin, null = np.empty(size), np.empty(size)
     width = jumps.shape[1] // 2
-    # float sums of the block, added to the shared counts once: the order of additions is fixed, and few are atomic
+    # floats are summed per block and added to the shared counts once: in a fixed order, with few atomic additions
     nulls, moved, begun = np.zeros(len(t_null)), np.zeros(jumps.shape), np.zeros(len(beginnings))
     log_likelihood, pairs = 0.0, at
     for s in range(first, end):

@@ -1,7 +1,7 @@
 """Word pairs that co-occur in at least one sentence pair, as compressed sparse rows, and their probabilities.
 
-The aligners store one parameter per pair, so memory is proportional to the number of distinct pairs, not to the
-product of the vocabulary sizes or to the number of sentence positions.
+The aligners store one parameter for each word pair, so that memory is proportional to the number of distinct pairs, and
+neither to the product of the vocabulary sizes nor to the length of the corpus.
 """
 
 from itertools import pairwise
@@ -18,20 +18,20 @@ from rnnsmt.base.parallel import in_threads
 from rnnsmt.base.progress import say
 
 FLOOR = 1e-7
-"""Minimum of probabilities that are estimated by relative frequencies."""
+"""Minimum probability in ``relative_frequencies``."""
 
 WEAKEST = 255
 """Maximum value of ``weakness``."""
 
 _RANGES = 64
-"""Number of ranges of the given vocabulary, with about equal numbers of occurrences, that are distributed over threads.
-"""
+"""Number of ranges of given words that are distributed over threads; all have about the same number of occurrences."""
 
 
 class Lexicon(NamedTuple):
     """Word pairs as compressed sparse rows.
 
-    Row ``e`` is ``words[starts[e]:starts[e + 1]]``: the generated words seen with the given word ``e``, ascending.
+    Row ``e`` is ``words[starts[e]:starts[e + 1]]``: the generated words that co-occur with the given word ``e``, in
+    ascending order. The index of a pair in ``words`` is its lexicon index.
     """
 
     starts: npt.NDArray[np.int64]  # [given vocabulary + 1]
@@ -39,24 +39,25 @@ class Lexicon(NamedTuple):
 
 
 class Occurrences(NamedTuple):
-    """Input of the search for the partners of given words: the generated words that co-occur with them."""
+    """Arrays used to find the generated-side words that co-occur with each word of the given side."""
 
-    sentence_starts: npt.NDArray[np.int64]  # [given vocabulary + 1], where the list of each given word begins
-    sentences: npt.NDArray[np.int32]  # [given words of the corpus], the sentences of every word, ascending
+    sentence_starts: npt.NDArray[np.int64]  # [given vocabulary + 1], begin of the list of each given word in sentences
+    sentences: npt.NDArray[np.int32]  # [given words of the corpus], sentences that contain each given word, ascending
     ids: npt.NDArray[np.int32]  # the generated side, as in ``BitextSide``
     offsets: npt.NDArray[np.int64]
-    given_frequencies: npt.NDArray[np.int32]  # [vocabulary], number of sentences with each word
-    generated_frequencies: npt.NDArray[np.int32]
+    given_frequencies: npt.NDArray[np.int32]  # [given vocabulary], number of sentences that contain each word
+    generated_frequencies: npt.NDArray[np.int32]  # [generated vocabulary]
 
 
 def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, max_pairs: int = MAX_PAIRS) -> Lexicon:
-    """Collect the pairs of a given and a generated word that share a sentence pair, in time linear in the sum of I x J.
+    """Collect the pairs of a given word e and a generated word f that co-occur in a sentence pair.
 
-    If there are more than ``max_pairs``, the least associated pairs are discarded: with n the number of sentences that
-    contain a word or a pair, those with the smallest n(e, f)^2 / (n(e) n(f)). Pairs of about the same value (one
-    ``weakness``) are kept or discarded together.
+    The time is linear in the sum of I · J over all sentence pairs. If there are more than ``max_pairs`` pairs, those
+    with the weakest association are discarded. The association is n(e, f)^2 / (n(e) n(f)), where n is the number of
+    sentence pairs that contain the word or both words. It is quantised by ``weakness``; all pairs with the same
+    ``weakness`` are either kept or discarded.
     """
-    # sentences of each given word, again as compressed sparse rows, one entry per occurrence
+    # sentences that contain each given word, also as compressed sparse rows, with an entry for each occurrence
     frequency = np.bincount(given.ids, minlength=len(given.vocabulary))
     sentence_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(frequency)])
     sentences = np.empty(len(given.ids), np.int32)
@@ -70,7 +71,7 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
     sizes = np.zeros(len(given.vocabulary) + 1, np.int64)
 
     def count(weakest: int) -> npt.NDArray[np.int64]:
-        """Set ``sizes[e + 1]`` to the number of partners of e; return the number of pairs of each ``weakness``."""
+        """Set ``sizes[e + 1]`` to the number of pairs of e to keep; return the number of pairs by ``weakness``."""
         nothing = np.zeros(0, np.int32)
 
         def count_range(word_range: tuple[int, int]) -> npt.NDArray[np.int64]:
@@ -82,7 +83,7 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
 
     strengths, weakest = count(WEAKEST), WEAKEST
     if strengths.sum() > max_pairs:
-        # the highest ``weakness`` up to which there are at most max_pairs pairs
+        # the highest ``weakness`` for which at most max_pairs pairs are kept
         weakest = int(np.searchsorted(np.cumsum(strengths), max_pairs, side="right")) - 1
         count(weakest)
         say(
@@ -102,11 +103,11 @@ def build_lexicon(given: BitextSide, generated: BitextSide, threads: int = 1, ma
 
 @kernel()
 def sentences_of_words(ids, offsets, starts, sentences):
-    """List the sentences of every word, once per occurrence, ascending.
+    """List the sentences that contain each word, in ascending order; a sentence is listed once per occurrence.
 
     Args:
-        ids, offsets: a side of the corpus.
-        starts: int64 [vocabulary + 1], where the list of each word begins.
+        ids, offsets: a side of the corpus, as in ``BitextSide``.
+        starts: int64 [vocabulary + 1], begin of the list of each word in ``sentences``.
         sentences: int32 [words of the corpus], filled.
     """
     free = starts[:-1].copy()
@@ -129,33 +130,36 @@ def sentence_frequencies(ids, offsets, frequencies):
 
 @kernel()
 def weakness(together, count_e, count_f):
-    """Return 4 log2(n(e) n(f) / n(e, f)^2), truncated to an integer 0 .. ``WEAKEST``: the less associated, the larger.
+    """Return 4 log2(n(e) n(f) / n(e, f)^2), truncated to an integer 0 .. ``WEAKEST``; large for a weak association.
 
     Args:
-        together: number of sentence pairs with both words, n(e, f).
-        count_e, count_f: numbers of sentences with each word, n(e) and n(f).
+        together: n(e, f), number of sentence pairs that contain both words.
+        count_e, count_f: n(e) and n(f), number of sentences that contain each word.
     """
     return min(np.int64(4.0 * np.log2(np.float64(count_e) * count_f / (np.float64(together) * together))), WEAKEST)
 
 
 @kernel()
 def partners_of_words(first, end, occurrences, weakest, sizes, words, strengths):
-    """Find the distinct partners of the given words ``first`` .. ``end`` - 1.
+    """Find the partners of the given words ``first`` .. ``end`` - 1: the distinct generated words that co-occur.
 
-    Pairs of ``weakness`` above ``weakest`` are discarded. The kernel is called twice: with empty ``words`` it counts
-    the partners, with allocated ``words`` it writes them.
+    Pairs with a ``weakness`` above ``weakest`` are discarded. The kernel is called twice: with empty ``words`` it
+    counts the partners, with allocated ``words`` it writes them.
 
     Args:
+        first, end: range of given words.
         occurrences: ``Occurrences``.
-        sizes: int64 [given vocabulary + 1]. When counting, sizes[e + 1] is set to the number of partners of e. When
-            writing, it contains the row starts.
-        words: int32 [pairs], empty when counting. When writing, row e is filled with the partners, ascending.
+        weakest: maximum ``weakness`` of pairs that are kept.
+        sizes: int64 [given vocabulary + 1]. When counting, ``sizes[e + 1]`` is set to the number of partners of e that
+            are kept. When writing, ``sizes`` contains the begin of each row in ``words``.
+        words: int32 [pairs], empty when counting. When writing, row e is filled with the partners that are kept, in
+            ascending order.
         strengths: int64 [WEAKEST + 1]. When counting, the number of pairs of each ``weakness`` is added.
     """
     sentence_starts, sentences, ids, offsets, given_frequencies, generated_frequencies = occurrences
-    # sparse set of the partners of the current e, by generated word: row[f] == e marks that f is a partner, so that
-    # nothing is cleared between words; together[f]: number of common sentences; last[f]: the last of them, so a
-    # sentence with several occurrences of e or f counts once
+    # sparse set of the partners of e: row[f] == e if f is a partner, so that nothing is cleared between given words;
+    # together[f]: number of common sentences; last[f]: the last common sentence, so that a sentence with several
+    # occurrences of e or f counts once
     row = np.full(len(generated_frequencies), -1, np.int32)
     together, last = np.empty(len(row), np.int32), np.empty(len(row), np.int32)
     listed = np.empty(len(row), np.int32)
@@ -200,28 +204,30 @@ def find(starts, words, e, f):
 
 
 class Places(NamedTuple):
-    """Where ``look_up`` finds the lexicon indices of word pairs.
+    """Arrays in which ``look_up`` finds the lexicon indices of word pairs: either ``cells`` or bitmaps.
 
-    A bitmap of a given word has a bit for every generated word, in elements of 64 bits, which is set if the lexicon
-    contains the pair.
+    The bitmap of a given word consists of 64-bit elements with a bit for every generated word. A bit is set if the
+    lexicon contains the pair.
     """
 
     cells: npt.NDArray[np.int32]  # lexicon indices of all word pairs of the corpus, as in ``corpus_cells``, or empty
-    bitmaps: npt.NDArray[np.int64]  # [given vocabulary], where the bitmap of each word begins in ``bits``; -1: none
+    bitmaps: npt.NDArray[
+        np.int64
+    ]  # [given vocabulary], begin of the bitmap of each word in ``bits``; -1 if it has none
     bits: npt.NDArray[np.uint64]  # the bitmaps
-    before: npt.NDArray[np.int64]  # for each element of ``bits``, the lexicon index of its first pair
+    before: npt.NDArray[np.int64]  # for each element of ``bits``, number of pairs in the lexicon before its first bit
 
 
 def places_of_cells(cells: npt.NDArray[np.int32], given: BitextSide) -> Places:
-    """Return the places of a corpus whose cells are known: there are no bitmaps."""
+    """Return ``Places`` with cells and without bitmaps."""
     return Places(cells, np.full(len(given.vocabulary), -1, np.int64), np.zeros(0, np.uint64), np.zeros(0, np.int64))
 
 
 def build_bitmaps(lexicon: Lexicon, given: BitextSide, generated: BitextSide, size: int) -> Places:
-    """Build the bitmaps of the most frequent given words; there are no cells.
+    """Return ``Places`` without cells and with bitmaps of the most frequent given words.
 
     Args:
-        size: maximum size in bytes.
+        size: maximum size of ``bits`` and ``before`` in bytes.
     """
     width = -(-len(generated.vocabulary) // 64)
     number = min(size // (16 * max(width, 1)), len(given.vocabulary))
@@ -235,7 +241,7 @@ def build_bitmaps(lexicon: Lexicon, given: BitextSide, generated: BitextSide, si
 
 @kernel()
 def count_bits(x):
-    """Return the number of bits of a ``uint64`` that are set."""
+    """Return the number of set bits of a ``uint64``."""
     x -= (x >> np.uint64(1)) & np.uint64(0x5555555555555555)
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -249,8 +255,9 @@ def fill_bitmaps(order, starts, words, bitmaps, width, bits, before):
     Args:
         order: the given words.
         starts, words: the lexicon.
-        bitmaps, bits, before: as in ``Places``; ``bits`` is 0.
+        bitmaps: as in ``Places``.
         width: number of elements of a bitmap.
+        bits, before: as in ``Places``, filled; ``bits`` must contain zeros.
     """
     for e in order:
         first = bitmaps[e]
@@ -264,15 +271,15 @@ def fill_bitmaps(order, starts, words, bitmaps, width, bits, before):
 
 @kernel()
 def look_up(starts, words, places, at, given, f, entries):
-    """Fill ``entries`` [I] with the lexicon indices of the pairs of a sentence's given words and the generated word f.
+    """Look up the lexicon indices of the pairs of each given word of a sentence and a generated word f.
 
     Args:
         starts, words: the lexicon.
         places: ``Places``. Without cells, pairs of given words without a bitmap are looked up by binary search.
-        at: number of word pairs of the corpus before these.
+        at: number of word pairs of the corpus before these pairs.
         given: ids of the given words, [I].
         f: id of the generated word.
-        entries: int64 [I], filled; ``len(words)`` for pairs that are not in the lexicon.
+        entries: int64 [I], filled with the lexicon indices; ``len(words)`` for pairs that are not in the lexicon.
     """
     cells, bitmaps, bits, before = places
     if len(cells) > 0:
@@ -295,11 +302,12 @@ def look_up(starts, words, places, at, given, f, entries):
 def corpus_cells(
     first, end, at, starts, words, given_ids, given_offsets, generated_ids, generated_offsets, cells
 ):  # fmt: skip
-    """Fill ``cells`` for ``look_up`` with the pairs of a block: by sentence, generated word, given word.
+    """Fill ``cells`` with the lexicon indices of all word pairs of a block of sentence pairs.
+
+    The pairs are ordered by sentence, then generated position, then given position.
 
     Args:
-        first, end: first sentence of the block and end of the block.
-        at: number of word pairs of the corpus before the block.
+        first, end, at: as in ``Direction.over_blocks``.
         starts, words: the lexicon.
         given_ids, given_offsets, generated_ids, generated_offsets: both sides of the text.
         cells: int32 [word pairs of the corpus].
@@ -313,12 +321,12 @@ def corpus_cells(
 
 @kernel()
 def relative_frequencies(starts, counts, t):
-    """Set every row of t = p(f | e) to relative frequencies, at least ``FLOOR``; uniform for rows without counts.
+    """Set every row of t to relative frequencies, at least ``FLOOR``, or to a uniform distribution without counts.
 
     Args:
-        starts: where each row begins, [rows + 1].
+        starts: [rows + 1], begin of each row.
         counts: [pairs], in any unit.
-        t: [pairs or more], filled.
+        t: [pairs or more], filled; row e is p(f | e).
     """
     for e in range(len(starts) - 1):
         total = 0.0
@@ -330,15 +338,15 @@ def relative_frequencies(starts, counts, t):
 
 @kernel()
 def normalise(starts, counts, alpha, t):
-    """Set every row of t = p(f | e) by the mean-field update under a symmetric Dirichlet prior.
+    """Set every row of t by the mean-field update for a symmetric Dirichlet prior over the words of the row.
 
-    The prior covers the words seen with e. Rows without pairs are skipped; values are at least 1e-12.
+    Rows without pairs are skipped; values are at least 1e-12.
 
     Args:
-        starts: where each row begins, [rows + 1].
+        starts: [rows + 1], begin of each row.
         counts: int64 [pairs], in fixed point (``rnnsmt.base.kernels.numbers``).
         alpha: parameter of the prior.
-        t: [pairs or more], filled.
+        t: [pairs or more], filled; row e is p(f | e).
     """
     for e in range(len(starts) - 1):
         total = 0.0
@@ -354,7 +362,7 @@ def normalise(starts, counts, alpha, t):
 def digamma(x):
     """Return the logarithmic derivative of the gamma function for x > 0, accurate to about 1e-10."""
     result = 0.0
-    # recurrence up to 6, asymptotic series above
+    # recurrence below 6, asymptotic series from 6 on
     while x < 6.0:
         result -= 1.0 / x
         x += 1.0

@@ -1,6 +1,6 @@
-"""IBM Model 1 (Brown et al. 1993): every given word and NULL generate a word with equal probability.
+"""IBM Model 1 (Brown et al. 1993), in which every given word and NULL generate a word with equal probability.
 
-Plain EM from uniform distributions, with which the training of the HMM and of Model 4 begins.
+It is trained by EM from uniform lexical probabilities, and used to initialise the HMM and Model 4.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def begin(direction: Direction) -> Parameters:
 
 
 def iterate(direction: Direction, parameters: Parameters, done: int) -> Iterator[None]:
-    """Run the iterations that follow the first ``done``; yield after each. Each one also sets the links."""
+    """Run the iterations after the first ``done`` iterations; yield after each. Each iteration also sets the links."""
     for _ in range(done, MODEL1_ITERATIONS):
         counts = direction.lexical_counts()
         learnt = (parameters["t"], parameters["t_null"], *counts, parameters["best"])
@@ -47,7 +47,7 @@ def model1_block(block, corpus, t, t_null, counts, null_counts, best):
     for s in range(first, end):
         longest = max(longest, given_offsets[s + 1] - given_offsets[s])
     entries = np.empty(longest, np.int64)
-    # summed per block and added once: the order of additions is fixed, and few are atomic
+    # NULL counts are summed per block and added to the totals once: in a fixed order, with few atomic additions
     nulls = np.zeros(len(t_null))
     for s in range(first, end):
         given = given_ids[given_offsets[s] : given_offsets[s + 1]]

@@ -2,28 +2,30 @@
 
 The models are trained in sequence, each initialised from the previous one: Model 1 (five iterations), the HMM (five),
 Model 3 (three) and Model 4 (three). The first iteration of Models 3 and 4 collects its counts from alignments of the
-previous model, so six passes over the corpus follow those of the HMM (``PASSES``). In each pass, hill climbing
-starts from the Viterbi path of the HMM with the current lexical probabilities, and ends at an alignment without a more
-probable neighbour (one word linked elsewhere, or the links of two words swapped). Fractional counts are collected over
-this alignment and its neighbours. The first of the six passes aligns with the HMM itself, without hill climbing, and
-collects counts over the Viterbi path and its neighbours.
+previous model, so that six passes over the corpus follow the iterations of the HMM (``PASSES``). In each pass, hill
+climbing starts from the Viterbi path of the HMM with the current lexical probabilities, and ends at an alignment
+without a more probable neighbour. Fractional counts are collected over this alignment and its neighbours. The first of
+the six passes aligns with the HMM itself, without hill climbing, and collects counts over the Viterbi path and its
+neighbours.
 
 * The probability of NULL is 0.001.
-* The fertility distribution of a word is smoothed with four counts of the mean distribution of words of its length.
-* The distances of Model 4 depend on 50 word classes per side; 0.4 of each of their distributions is uniform.
+* The fertility distribution of a word is smoothed by adding four pseudo-counts, distributed as the mean fertility
+  distribution of words of the same length in characters.
+* The distances of Model 4 depend on 50 word classes per side; every distance distribution is interpolated with the
+  uniform distribution, which has weight 0.4.
 * Distortion is deficient: occupied positions and positions outside the sentence also have probability.
-* All other estimates are maximum-likelihood estimates of at least 1e-7.
+* All other estimates are maximum-likelihood estimates, but at least 1e-7.
 
-Model 4 shares the terms of NULL, fertilities and lexical translations with Model 3 (``neighbours``); it differs in the
-positions of the words (``distances``).
+Models 3 and 4 have the same terms for NULL, fertilities and lexical translations (``neighbours``); Model 4 differs in
+the probabilities of word positions (``distances``).
 
 The arrays of the kernels describe one sentence pair of I given and J generated words. ``links`` [J] contains the given
-position of every generated word, I for NULL. A neighbour of an alignment differs in one word that is linked elsewhere
-(a move), or in two words that exchange their links (a swap).
+position of every generated word, I for NULL. A neighbour of an alignment is obtained by linking a word to another given
+word or to NULL (a move), or by exchanging the links of two words (a swap).
 
-GIZA++ moves to the first better neighbour, this implementation to the best one; the word classes of GIZA++ are
-computed by another algorithm. 97 % of its links in one direction and 98 % in the other are identical (27,000 sentence
-pairs of Multi30k). No random numbers are drawn.
+GIZA++ moves to the first better neighbour, whereas this implementation moves to the best neighbour; GIZA++ computes
+word classes by another algorithm. In one direction, 97 % of the links of GIZA++ are identical, in the other 98 %
+(27,000 sentence pairs of Multi30k). No random numbers are drawn.
 """
 
 from collections.abc import Iterator
@@ -55,10 +57,10 @@ from rnnsmt.base.kernels.numbers import ONE, add_count, add_counts
 HMM, MODEL3, MODEL4 = 0, 3, 4
 
 PASSES = ((HMM, MODEL3), (MODEL3, MODEL3), (MODEL3, MODEL3), (MODEL3, MODEL4), (MODEL4, MODEL4), (MODEL4, 0))
-"""For each pass, the model that aligns and the model whose counts are collected; 0 for none, in the last pass.
+"""For each pass, the model that aligns and the model for which counts are collected (0: none, in the last pass).
 
-``MODEL3`` and ``MODEL4`` align by hill climbing from the Viterbi path of the HMM; with ``HMM``, there is no hill
-climbing, and the Viterbi path and its neighbours have their probabilities in the HMM.
+``MODEL3`` and ``MODEL4`` align by hill climbing from the Viterbi path of the HMM. With ``HMM``, there is no hill
+climbing, and the probabilities of the Viterbi path and its neighbours are computed by the HMM.
 """
 
 P_NULL = 0.001
@@ -68,28 +70,28 @@ CLIMBS = 30
 """Maximum number of hill-climbing steps."""
 
 FERTILITY_PRIOR = 4.0
-"""Weight, in counts, of the mean fertility distribution of all words of equal length."""
+"""Number of pseudo-counts of the mean fertility distribution of words of the same length."""
 
 BETTER = 1e-4
-"""Minimum gain of a hill-climbing step in log-probability."""
+"""Minimum gain in log-probability of a hill-climbing step."""
 
 
 class Tables(NamedTuple):
     """Parameters of the models, or their expected counts in fixed point, for sentences of at most W words."""
 
-    t: Any  # p(f | e), [pairs of the lexicon + 1]; counts lack the last element, that of pairs not in the lexicon
+    t: Any  # p(f | e), [pairs + 1]; the last element is for pairs that are not in the lexicon; counts lack it
     t_null: Any  # p(f | NULL), [generated vocabulary]
-    distortion: Any  # Model 3's p(j | i, J) at ``distortion_row(i, J, W)`` + j
+    distortion: Any  # p(j | i, J) of Model 3 is element ``distortion_row(i, J, W)`` + j
     fertility: Any  # p(phi | e), [given vocabulary, MAX_FERTILITY + 1]
     head: Any  # p(distance to the last centre | both classes), [given classes + 1 (start), generated classes, 2 W + 1]
     inner: Any  # p(distance to the last word of the cept | class), [generated classes, W + 1]
 
 
 def begin(direction: Direction) -> Parameters:
-    """Return the initial parameters of the HMM, and zeros for those of Models 3 and 4.
+    """Return the initial parameters of the HMM, and zeros for the parameters of Models 3 and 4.
 
-    They are named as in ``Tables``. ``log_probabilities``: log-probability of the alignments of every
-    pass of Models 3 and 4.
+    The names are those of ``Tables``. ``log_probabilities`` contains the log-probability of the alignments in every
+    pass of ``PASSES``.
     """
     parameters = hmm.begin(direction)
     given, generated = direction.given, direction.generated
@@ -107,7 +109,7 @@ def begin(direction: Direction) -> Parameters:
 
 
 def iterate(direction: Direction, parameters: Parameters, done: int) -> Iterator[None]:
-    """Run the iterations that follow the first ``done``; yield after each. The last one sets the links."""
+    """Run the iterations after the first ``done`` iterations; yield after each. The last iteration sets the links."""
     yield from hmm.estimate(direction, parameters, done)
     letters = np.array([len(word) for word in direction.given.vocabulary])
     for models in PASSES[max(done - MODEL1_ITERATIONS - HMM_ITERATIONS, 0) : -1]:
@@ -125,7 +127,7 @@ ALIGNER = Aligner(begin, iterate, MODEL1_ITERATIONS + HMM_ITERATIONS + len(PASSE
 
 
 def _expectation(direction: Direction, parameters: Parameters, models: tuple[int, int], counts: Tables | None) -> None:
-    """Run a pass: add the counts, or, without them, set the links; append the log-probability of the alignments."""
+    """Run a pass: add to the counts, or set the links if ``counts`` is None; append the alignments' log-probability."""
     tables = Tables(*[parameters[name] for name in Tables._fields])
     totals = counts or Tables(*[np.zeros([0] * table.ndim, np.int64) for table in tables])
     of_hmm = [parameters[name] for name in ("given_classes", "generated_classes", "jumps", "beginnings")]
@@ -135,7 +137,7 @@ def _expectation(direction: Direction, parameters: Parameters, models: tuple[int
 
 
 def _maximisation(counts: Tables, letters: npt.NDArray[np.int64]) -> Parameters:
-    """Return all parameters except the lexical ones; ``letters``: number of characters of every given word."""
+    """Return all parameters but the lexical ones; ``letters`` contains the number of characters of every given word."""
     width = counts.inner.shape[1] - 1
     sizes = np.repeat(np.arange(width + 1), width)  # row lengths of the distortion table: J, for W given positions
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -150,7 +152,7 @@ def _maximisation(counts: Tables, letters: npt.NDArray[np.int64]) -> Parameters:
     by_letters /= np.maximum(by_letters.sum(1, keepdims=True), FLOOR)
     fertility += FERTILITY_PRIOR * by_letters[letters]
     fertility /= fertility.sum(1, keepdims=True)
-    # smoothed with a uniform distribution only when they are used, see ``placement``
+    # ``placement`` interpolates these distributions with the uniform distribution
     head, inner = (
         table / ONE / np.maximum(table.sum(-1, keepdims=True) / ONE, 1e-9) for table in (counts.head, counts.inner)
     )
@@ -161,18 +163,19 @@ def _maximisation(counts: Tables, letters: npt.NDArray[np.int64]) -> Parameters:
 def distortion_row(i, words, width):
     """Return the index of the first element of a row of the distortion table.
 
-    The rows are ordered by ``words``, then ``i``: ``width`` rows (W, the maximum sentence length) of length ``words``
-    for every ``words`` from 1 to W.
+    The rows are ordered by ``words``, then ``i``. For every value of ``words`` from 1 to W, there are W rows of length
+    ``words``.
 
     Args:
         i: given position.
         words: number of generated words of the sentence pair.
+        width: W, the maximum sentence length.
     """
     return width * (words * (words - 1) // 2) + i * words
 
 
 class Space(NamedTuple):
-    """Arrays for one sentence pair of I given and J generated words."""
+    """Work space for one sentence pair of I given and J generated words."""
 
     links: Any  # int64 [J], the alignment
     fertilities: Any  # int64 [I + 1], number of words that are linked to each position, NULL last
@@ -204,7 +207,7 @@ def new_space(size):
 
 @kernel(**INNER)
 def of_pair(space, n, m):
-    """Return the part of a larger ``Space`` that has the size of a pair of ``n`` given and ``m`` generated words."""
+    """Return views of the arrays of a larger ``Space``, for ``n`` given and ``m`` generated words."""
     links, fertilities, entries = space.links[:m], space.fertilities[: n + 1], space.entries[:m, :n]
     emission, null, step, begin = space.emission[:m, :n], space.null[:m], space.step[:n, :n], space.begin[:n]
     lexical, fertility = space.lexical[:m, : n + 1], space.fertility[:n]
@@ -222,12 +225,12 @@ def fertility_block(
 
     Args:
         block, corpus: as in ``fast_align_block``.
-        models: one of ``PASSES``.
+        models: element of ``PASSES``.
         given_classes, generated_classes: class of every word, int32 [vocabulary].
         jumps, beginnings: parameters of the HMM, as in ``HmmTables``.
         tables: parameters, ``Tables``.
-        counts: counts, ``Tables`` of int64 in fixed point, updated; empty arrays if no model is counted.
-        best: given position of every generated word, -1 for NULL, [generated words]; set if no model is counted.
+        counts: counts, ``Tables`` of int64 in fixed point, updated; empty arrays in the last pass.
+        best: given position of every generated word, -1 for NULL, [generated words]; set in the last pass.
 
     Returns:
         The log-probability of the alignments.
@@ -280,7 +283,7 @@ def fertility_block(
 
 @kernel(**INNER, **UNCOUNTED)
 def read_lexicon(corpus, at, given, generated, tables, space):
-    """Fill ``entries``, ``emission``, ``null`` and ``lexical``; ``at`` is an argument of ``look_up``."""
+    """Fill ``entries``, ``emission``, ``null`` and ``lexical`` of ``space``; ``at`` is as in ``look_up``."""
     n = len(given)
     for j in range(len(generated)):
         null = tables.t_null[generated[j]]
@@ -294,15 +297,15 @@ def read_lexicon(corpus, at, given, generated, tables, space):
 
 @kernel(**INNER, **UNCOUNTED)
 def climb(model, given, placed, cepts, tables, counts, log_factorials, space):
-    """Replace ``links`` by better neighbours until there is none; return the log-probability of the final alignment.
+    """Improve ``links`` by hill climbing; return the log-probability of the final alignment.
 
-    ``moves`` and ``swaps`` are filled with the gains of the neighbours of the final alignment. ``counts`` are not
-    updated; ``placement`` requires them.
+    ``moves`` and ``swaps`` are filled with the gains of the neighbours of the final alignment. ``counts`` is an
+    argument of ``placement`` and not updated.
     """
     n, m = len(given), len(space.links)
     links, lexical, fertility, fertilities = space.links, space.lexical, space.fertility, space.fertilities
     for i in range(n):
-        # Model 3 has a factor phi! per given word; in Model 4, the order of a cept's words is fixed by their distances
+        # Model 3 has a factor phi! per given word; in Model 4, distances determine the order of the words of a cept
         for k in range(MAX_FERTILITY + 1):
             fertility[i, k] = np.log(max(tables.fertility[given[i], k], FLOOR))
             fertility[i, k] += log_factorials[k] if model == MODEL3 else 0.0
@@ -310,8 +313,8 @@ def climb(model, given, placed, cepts, tables, counts, log_factorials, space):
             row = distortion_row(i, m, tables.inner.shape[1] - 1)
             for j in range(m):
                 lexical[j, i] += np.log(max(tables.distortion[row + j], FLOOR))
-    # One more evaluation than steps: at the end, moves and swaps are the gains of the neighbours of the final
-    # alignment, from which the counts are computed.
+    # Gains are computed once more than steps are made: at the end, moves and swaps are the gains of the neighbours of
+    # the final alignment, from which the counts are computed.
     for step in range(CLIMBS + 1):
         neighbour_gains(links, lexical, fertility, fertilities, P_NULL, log_factorials, space.moves, space.swaps)
         if model == MODEL4:
@@ -332,7 +335,7 @@ def climb(model, given, placed, cepts, tables, counts, log_factorials, space):
 
 @kernel(**INNER, **UNCOUNTED)
 def count_neighbourhood(counted, given, generated, placed, counts, nulls, space):
-    """Add the expected counts over an alignment and its neighbours; those of NULL are added to ``nulls``."""
+    """Collect expected counts over an alignment and its neighbours; counts of NULL are added to ``nulls``."""
     links, moves, swaps, posterior, entries = space.links, space.moves, space.swaps, space.posterior, space.entries
     n, m = len(given), len(generated)
     itself = neighbour_counts(links, moves, swaps, given, space.fertilities, posterior, counts.fertility)

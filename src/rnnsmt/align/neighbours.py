@@ -1,7 +1,7 @@
-"""Alignments that differ from another one in one link or in two: their gains, and counts over all of them.
+"""Neighbours of an alignment, obtained by moves and swaps: gains in probability, and expected counts.
 
-The gains are those of Model 3, and of the terms of Model 4 that it shares with Model 3: NULL, fertilities and lexical
-translations. Links, moves and swaps are those of ``model4``.
+The gains are computed for Model 3, and for the terms that Models 3 and 4 have in common: NULL, fertilities and lexical
+translations. Links, neighbours, moves and swaps are defined in ``model4``.
 """
 
 import numpy as np
@@ -14,19 +14,19 @@ RARE = 1e-5
 """Expected counts below this value are skipped."""
 
 MAX_FERTILITY = 10
-"""Index that represents all fertilities of at least this value, which are considered impossible."""
+"""Index of the element for all fertilities from this value on, which are considered impossible."""
 
 NEVER = -1e3
-"""Factor of the log-probability of impossible numbers of NULL words, see ``null_score``; finite, so that differences
-between alignments are defined."""
+"""Factor of the penalty in log-probability if NULL generates too many words, see ``null_score``; finite, so that
+differences between alignments are defined."""
 
 
 @kernel(**UNCOUNTED)
 def null_score(nulls, words, p_null, log_factorials):
-    """Return the log-probability that NULL generates ``nulls`` of ``words`` words.
+    """Return the log-probability that NULL generates ``nulls`` of J = ``words`` words.
 
-    It is log of C(J - nulls, nulls) p_null^nulls (1 - p_null)^(J - 2 nulls). More than half of the words are
-    impossible: the penalty grows with the excess, so hill climbing reduces it.
+    The probability is C(J - nulls, nulls) p_null^nulls (1 - p_null)^(J - 2 nulls). NULL cannot generate more than half
+    of the words; then, a penalty is returned that grows with the excess, so that hill climbing reduces the excess.
     """
     if 2 * nulls > words:
         return NEVER * (2 * nulls - words)
@@ -41,15 +41,16 @@ def neighbour_gains(links, lexical, fertility, fertilities, p_null, log_factoria
 
     Args:
         links: the alignment, int64 [J].
-        lexical: log-probability of the terms that depend on one link only, [J, I + 1], NULL last: log p(f_j | e_i), in
-            Model 3 also log p(j | i, J).
-        fertility: log-probability of the terms that depend on the fertility of one given word, [I, MAX_FERTILITY + 1]:
-            log p(phi | e_i), in Model 3 also log phi!.
-        fertilities: number of words that are linked to each position, [I + 1], NULL last.
+        lexical: [J, I + 1], terms of the log-probability that depend on a single link, with NULL in the last column:
+            log p(f_j | e_i), for Model 3 plus log p(j | i, J).
+        fertility: [I, MAX_FERTILITY + 1], terms of the log-probability that depend on the fertility phi of a given
+            word: log p(phi | e_i), for Model 3 plus log phi!.
+        fertilities: [I + 1], number of words that are linked to each position, with NULL last.
+        p_null: probability of NULL.
         log_factorials: log n! for n = 0, 1, ...
-        moves: filled with the gain of linking word j to position i, [J, I + 1]; -inf at the current link.
-        swaps: filled, above the diagonal, with the gain of exchanging the links of two words, [J, J]; -inf if they are
-            equal.
+        moves: [J, I + 1], filled with the gain of linking word j to position i; -inf at the current link.
+        swaps: [J, J], filled above the diagonal with the gain of exchanging the links of two words; -inf if the words
+            have the same link.
     """
     words, length = lexical.shape[0], lexical.shape[1] - 1
     nulls = fertilities[length]
@@ -80,7 +81,7 @@ def neighbour_gains(links, lexical, fertility, fertilities, p_null, log_factoria
 
 @kernel(**INNER, **UNCOUNTED)
 def hmm_gains(links, lexical, log_step, log_begin, log_null, moves, swaps):
-    """Compute the gain of every neighbour, as ``neighbour_gains``, in the HMM (``path_score``)."""
+    """Compute the gain in log-probability of every neighbour in the HMM (``path_score``); see ``neighbour_gains``."""
     now = path_score(links, lexical, log_step, log_begin, log_null)
     for j in range(len(links)):
         old = links[j]
@@ -103,7 +104,8 @@ def best_neighbour(moves, swaps):
     """Return the most probable neighbour.
 
     Returns:
-        Its gain, the first word, the second word of a swap or -1, the new position of a move or -1.
+        The gain; the word that is moved, or the first word of a swap; the second word of a swap, or -1 for a move; and
+        the new position of a move, or -1 for a swap.
     """
     best, word, other, position = -np.inf, -1, -1, -1
     for j in range(len(moves)):
@@ -118,7 +120,7 @@ def best_neighbour(moves, swaps):
 
 @kernel(**INNER, **UNCOUNTED)
 def change(links, fertilities, word, other, position):
-    """Replace an alignment by a neighbour, given as the last three values of ``best_neighbour``."""
+    """Change an alignment to a neighbour; the last three arguments are returned by ``best_neighbour``."""
     if other >= 0:
         links[word], links[other] = links[other], links[word]
     else:
@@ -146,8 +148,8 @@ def neighbour_counts(  # noqa: PLR0912
         The probability of the alignment itself.
     """
     words, length = len(links), len(given)
-    # Probabilities relative to that of the alignment itself, which is 1. Gains above 0 remain only if hill climbing
-    # reached its maximum number of steps, or if they are below its threshold; they count as 0.
+    # Probabilities are relative to the probability of the alignment itself. Gains above 0 remain only if hill climbing
+    # reached the maximum number of steps, or if they are below its threshold; they count as 0.
     total = 1.0
     for j in range(words):
         for i in range(length + 1):
@@ -158,7 +160,7 @@ def neighbour_counts(  # noqa: PLR0912
             total += swaps[j, k]
     posterior[:, :] = 0.0
     for j in range(words):
-        # start with mass 1 on the alignment; each neighbour then moves its probability to its links
+        # start with mass 1 on the links of the alignment; then move the probability of each neighbour to its links
         posterior[j, links[j]] += 1.0
     for j in range(words):
         for i in range(length + 1):
@@ -173,8 +175,8 @@ def neighbour_counts(  # noqa: PLR0912
             posterior[k, links[j]] += weight
             posterior[k, links[k]] -= weight
     for i in range(length):
-        # Neighbours exclude each other, so the fertility is one higher with the total probability of moves to position
-        # i, one lower with that of moves away from it, and otherwise unchanged.
+        # Neighbours exclude each other. Therefore, the fertility is phi + 1 with the total probability of all moves to
+        # position i, phi - 1 with the total probability of all moves away from it, and phi otherwise.
         phi, more, less = fertilities[i], 0.0, 0.0
         for j in range(words):
             if links[j] == i:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rnnsmt.formats.pharaoh import Links, WordAlignment
 
 MAX_PAIRS: Final = 500_000_000
-"""Maximum number of word pairs in a lexicon; each takes 16 bytes in a pass over the corpus."""
+"""Maximum number of word pairs in a lexicon; each pair takes 16 bytes in a pass over the corpus."""
 
 
 @operation(version=3)
@@ -49,14 +49,14 @@ def words(
     The output is in Pharaoh format: ``i-j`` links source word i to target word j (0-based). Line n contains the links
     of sentence pair n; the line of a pair with an empty side is empty.
 
-    Forward is the direction of GIZA++ in ``giza.TARGET-SOURCE`` of Moses, ``tgttosrc`` in symal; reverse is that in
-    ``giza.SOURCE-TARGET``, ``srctotgt``.
+    ``direction="forward"`` is the direction of GIZA++ in ``giza.TARGET-SOURCE`` of Moses (``tgttosrc`` in symal), and
+    ``direction="reverse"`` the direction in ``giza.SOURCE-TARGET`` (``srctotgt``).
 
     The result is deterministic and does not depend on the number of threads.
 
     With ``checkpoint_dir``, checkpoints are saved between iterations (passes over the corpus). On SIGTERM, and shortly
     before ``time_limit``, a checkpoint is saved and the exit status is 75 (130 after Ctrl-C); run the same command
-    again to resume. The alignment is identical to that of an uninterrupted run.
+    again to resume. The alignment is the same as after an uninterrupted run.
 
     Examples, in the directory of a run of the demo corpus:
 
@@ -70,19 +70,19 @@ def words(
     Args:
         source: tokenised source side, one sentence per line.
         target: tokenised target side, one sentence per line.
-        output: output file: alignment links as source-target index pairs (i-j) for both directions.
+        output: output file: alignment links as source-target index pairs (i-j), in both directions.
         direction: forward: at most one source word per target word; reverse: at most one target word per source word.
         max_pairs: maximum number of co-occurring word pairs (16 bytes each); if there are more, the pairs with the
             weakest association are discarded.
 
     Returns:
-        The links of every sentence pair, source-target in both directions. If they are written to ``output``, they are
-        read from this file when they are used.
+        The links (source word, target word) of every sentence pair. If they are written to ``output``, they are read
+        from this file on first use.
 
     Raises:
         InputError: the texts differ in length, or contain no sentence pair with words on both sides; ``time_limit`` is
-            used without ``checkpoint_dir``; the checkpoint is that of another job.
-        SystemExit: the job was stopped, and its checkpoint is saved.
+            used without ``checkpoint_dir``; the checkpoint belongs to another job.
+        SystemExit: the job was stopped after a checkpoint was saved.
     """
     from rnnsmt.align.bitext import read_bitext
     from rnnsmt.align.training import align, checkpoint_of
@@ -114,8 +114,8 @@ def symmetrize(
 ) -> "WordAlignment":
     r"""Combine the alignments of both directions (Och and Ney 2003), like symal (Moses) and atools (fast_align).
 
-    All files are in Pharaoh format, with source-target index pairs for both directions. The results of
-    ``order="atools"`` and ``order="symal"`` differ in about one sentence in eight (on Multi30k).
+    All files are in Pharaoh format, with source-target index pairs (i-j) in both directions. The results of
+    ``order="atools"`` and ``order="symal"`` differ in about one of eight sentences (on Multi30k).
 
     Example, in the directory of a run of the demo corpus:
 
@@ -130,7 +130,7 @@ def symmetrize(
 
     Returns:
         The combined links of every sentence pair, sorted. If they are written to ``output``, they are read from this
-        file when they are used.
+        file on first use.
 
     Raises:
         InputError: the alignments have different numbers of lines, or a line is not a list of links.

@@ -1,4 +1,4 @@
-"""Symmetrisation of two directional alignments (Och and Ney 2003; Koehn et al. 2005), as in atools or symal.
+"""Symmetrisation of the alignments of both directions (Och and Ney 2003; Koehn et al. 2005), as in atools or symal.
 
 ``rnnsmt.registries.SYMMETRIZATIONS`` lists the symmetrisations.
 """
@@ -22,18 +22,19 @@ class Symmetrization(Protocol):
     """Function that combines two alignments of the same sentence pairs; its docstring has one line."""
 
     def __call__(self, forward: Links, reverse: Links, order: str) -> Links:
-        """Return the combined links, without duplicates, of as many sentence pairs.
+        """Return the combined links of the same sentence pairs, without duplicates.
 
         Args:
             forward, reverse: links of both directions; in both, ``source`` and ``target`` refer to the same text. In
-                ``forward`` (tgttosrc of Moses) a target word has at most one link, in ``reverse`` a source word.
-            order: ``atools`` or ``symal``: order in which links are tried, of heuristics that depend on it.
+                ``forward`` (tgttosrc of Moses), a target word has at most one link; in ``reverse``, a source word has
+                at most one link.
+            order: ``atools`` or ``symal``: order in which links are tried, for heuristics that depend on it.
         """
         ...
 
 
 def by_sentence(function: Callable[[set[Link], set[Link]], Iterable[Link]]) -> Symmetrization:
-    """Make a symmetrisation of a function of the forward and the reverse links of one sentence pair."""
+    """Return a symmetrisation that applies a function to the forward and the reverse links of every sentence pair."""
 
     @wraps(function)
     def symmetrize(forward: Links, reverse: Links, order: str) -> Links:
@@ -51,11 +52,12 @@ def symmetrize_links(forward: Links, reverse: Links, heuristic: str, order: str 
         heuristic: name in ``SYMMETRIZATIONS``.
 
     Returns:
-        The combined links; those of this package are sorted by source, then target position within a sentence.
+        The combined links. Heuristics of this package sort the links of a sentence by source position, then target
+        position.
 
     Raises:
         ValueError: the alignments have different numbers of sentences.
-        InputError: the links of a heuristic of another package have.
+        InputError: a heuristic of another package returns links for a different number of sentences.
     """
     if forward.sentences != reverse.sentences:
         raise ValueError(f"{forward.sentences} forward sentences but {reverse.sentences} reverse ones")
@@ -69,7 +71,7 @@ def symmetrize_links(forward: Links, reverse: Links, heuristic: str, order: str 
 
 
 _GROWTH = {"atools": 1, "symal": 2}
-"""Number of the order in which grow-diag tries links, for ``combine_links``."""
+"""Argument ``grow`` of ``combine_links`` for each order in which grow-diag tries links."""
 
 
 def intersection(forward: Links, reverse: Links, order: str) -> Links:
@@ -83,30 +85,30 @@ def union(forward: Links, reverse: Links, order: str) -> Links:
 
 
 def grow_diag(forward: Links, reverse: Links, order: str) -> Links:
-    """Return the intersection, and links of the union that were added to it one by one.
+    """Return the intersection, and links of the union that are added to it one by one.
 
-    A link is added if it is adjacent to a selected link (also diagonally) and has at least one unaligned word, until no
-    link can be added. The result depends on the order in which links are tried (in one of eight sentences of
-    Multi30k), and fast_align's atools and Moses' symal differ in it: ``atools`` iterates over the links of the union by
-    source, then target position, until an iteration adds none; ``symal`` iterates over the selected links, including
-    new ones, by target, then source position, and tries the neighbours of each, horizontal and vertical ones before
-    diagonal ones.
+    A link is added if it is adjacent to a selected link (also diagonally) and at least one of its words is unaligned,
+    until no link can be added. The result depends on the order in which links are tried (in one of eight sentences of
+    Multi30k). ``atools`` iterates over the links of the union, sorted by source position, then target position, until
+    an iteration adds no link, as in fast_align. ``symal`` iterates over the selected links, including new ones, sorted
+    by target position, then source position, and tries the neighbours of each link, first horizontally and vertically,
+    then diagonally, as in Moses.
     """
     return _combined(forward, reverse, grow=_GROWTH[order])
 
 
 def grow_diag_final(forward: Links, reverse: Links, order: str) -> Links:
-    """Return the links of grow-diag, then add links with at least one unaligned word, first forward, then reverse."""
+    """Return the links of grow-diag, plus links with at least one unaligned word, first forward, then reverse links."""
     return _combined(forward, reverse, grow=_GROWTH[order], final=1)
 
 
 def grow_diag_final_and(forward: Links, reverse: Links, order: str) -> Links:
-    """Return the links of grow-diag, then add links with both words unaligned, first forward, then reverse links."""
+    """Return the links of grow-diag, plus links with both words unaligned, first forward, then reverse links."""
     return _combined(forward, reverse, grow=_GROWTH[order], final=2)
 
 
 def _combined(forward: Links, reverse: Links, union: bool = False, grow: int = 0, final: int = 0) -> Links:
-    """Return the links of ``combine_links``."""
+    """Return the result of ``combine_links`` as ``Links``."""
     capacity = len(forward.source) + len(reverse.source)
     offsets = np.zeros(forward.sentences + 1, np.int64)
     source, target = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
@@ -115,7 +117,7 @@ def _combined(forward: Links, reverse: Links, union: bool = False, grow: int = 0
 
 
 _FORWARD, _REVERSE, _TAKEN = 1, 2, 4
-"""Flags of a cell: the link is in the forward alignment, in the reverse alignment, in the result."""
+"""Flags of a link: it is in the forward alignment, in the reverse alignment, or selected for the result."""
 
 
 @kernel()
@@ -124,16 +126,16 @@ def combine_links(forward, reverse, union, grow, final, offsets, source, target)
 
     Args:
         forward, reverse: the alignments, ``Links``.
-        union: whether all links are taken, and not only those of the intersection.
-        grow: 0: no growing; 1: grow-diag in the order of atools; 2: in the order of symal.
-        final: minimum number of unaligned words of the links of the final step: 1 for final, 2 for final-and; 0: no
-            final step. A link that it adds aligns its words for the next ones.
-        offsets, source, target: filled with the combined links, by source, then target position; ``source`` and
-            ``target`` must have the size of both alignments together.
+        union: begin with the union of both alignments instead of the intersection.
+        grow: 0 for no growing, 1 for grow-diag in the order of atools, 2 for grow-diag in the order of symal.
+        final: minimum number of unaligned words of a link that the final step adds: 1 for final, 2 for final-and, 0 for
+            no final step. The words of an added link count as aligned from then on.
+        offsets, source, target: filled with the combined links, sorted by source position, then target position;
+            ``source`` and ``target`` must have space for the links of both alignments.
     """
     f_offsets, f_source, f_target = forward
     r_offsets, r_source, r_target = reverse
-    # reused for all sentence pairs, enlarged when a pair does not fit
+    # reused for all sentence pairs, and enlarged for longer sentences
     flags = np.zeros(4096, np.uint8)
     used = 0
     for s in range(len(f_offsets) - 1):
@@ -162,10 +164,10 @@ def combine_links(forward, reverse, union, grow, final, offsets, source, target)
 
 @kernel()
 def _combine(grid, union, grow, final):
-    """Mark the links of one sentence pair that are taken.
+    """Set the flag ``_TAKEN`` of the selected links of one sentence pair.
 
     Args:
-        grid: uint8 [source words, target words], flags of every cell, updated.
+        grid: uint8 [source words, target words], flags of every possible link, updated.
         union, grow, final: as in ``combine_links``.
     """
     rows, columns = grid.shape
@@ -191,13 +193,12 @@ def _combine(grid, union, grow, final):
 
 @kernel()
 def _grow(grid, row_aligned, column_aligned):
-    """Run grow-diag in the order of atools: add links of the union that touch a taken link and align a new word.
-
-    The iterations over all cells end when one adds no link.
+    """Run grow-diag in the order of atools, see ``grow_diag``.
 
     Args:
         grid: as in ``_combine``.
-        row_aligned, column_aligned: whether a source or target word has a taken link, bool, updated.
+        row_aligned: bool [source words], whether a source word has a selected link, updated.
+        column_aligned: bool [target words], whether a target word has a selected link, updated.
     """
     rows, columns = grid.shape
     added = True
@@ -218,14 +219,14 @@ def _grow(grid, row_aligned, column_aligned):
 
 
 _NEIGHBOURS = ((0, -1), (-1, 0), (0, 1), (1, 0), (-1, -1), (1, -1), (-1, 1), (1, 1))
-"""Offsets (source, target) of the neighbours of a link, in symal's order: horizontal and vertical ones first."""
+"""Offsets (source, target) of the neighbours of a link in the order of symal: horizontal and vertical ones first."""
 
 
 @kernel()
 def _grow_from_links(grid, row_aligned, column_aligned):
-    """Run grow-diag in the order of symal: from every taken link, by target, then source position, to its neighbours.
+    """Run grow-diag in the order of symal, see ``grow_diag``.
 
-    Links that are added are visited in the same iteration if they follow. Arguments as in ``_grow``.
+    New links are visited in the same iteration if they come later in the order. Arguments are as in ``_grow``.
     """
     rows, columns = grid.shape
     added = True

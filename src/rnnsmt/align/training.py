@@ -24,7 +24,7 @@ from rnnsmt.registries import ALIGNERS
 def train(
     direction: Direction, aligner: Aligner, checkpoint: "AlignmentCheckpoint | None" = None, what: str = "aligning"
 ) -> Parameters:
-    """Run all iterations, or those after ``checkpoint``; return the parameters, with the links in ``best``."""
+    """Run all iterations that ``checkpoint`` does not contain; return the parameters, with the links in ``best``."""
     done, parameters = checkpoint.load() if checkpoint else (0, {})
     if not done:
         parameters = aligner.begin(direction)
@@ -58,13 +58,13 @@ def align(
         aligner: name in ``ALIGNERS``.
         direction: ``forward`` (each target word is linked to at most one source word) or ``reverse``.
         max_pairs: as in ``build_lexicon``.
-        checkpoint: checkpoint to resume from and to write to.
+        checkpoint: checkpoint from which to resume and to which to write.
 
     Yields:
-        Links, source-target in both directions.
+        Links of source and target positions, in both directions.
 
     Raises:
-        InputError: the links of an aligner of another package are not links of this text.
+        InputError: an aligner of another package returns invalid links.
     """
     given, generated = bitext if direction == "forward" else (bitext.target, bitext.source)
     directed = Direction(given, generated, threads, max_pairs)
@@ -76,7 +76,7 @@ def align(
 
 
 def _check_links(best: npt.NDArray[np.int16], given: BitextSide, generated: BitextSide, name: str) -> None:
-    """Check that ``best`` has a given position of its sentence, or -1, for every generated word."""
+    """Check that ``best`` contains, for every generated word, a position in the given sentence or -1."""
     shape, kind = (len(generated.ids),), "int16"
     if getattr(best, "shape", None) != shape or best.dtype != kind:
         raise InputError(f"{name}: best must be an array of shape {shape} and type {kind}; correct this package")
@@ -89,7 +89,7 @@ def _check_links(best: npt.NDArray[np.int16], given: BitextSide, generated: Bite
 
 
 def links_of(best: npt.NDArray[np.int16], generated: Offsets, direction: str) -> Iterator[Links]:
-    """Yield source-target links, ``BLOCK`` sentence pairs at a time.
+    """Convert ``best`` to links of source and target positions; yield ``BLOCK`` sentence pairs at a time.
 
     Args:
         best: given position of every generated word, -1 for NULL.
@@ -115,8 +115,9 @@ class AlignmentCheckpoint:
         """Lock the checkpoint directory, and remove the files of a finished run with other settings.
 
         Args:
-            save_every: minimum number of seconds between checkpoints, which are written only after an iteration.
-            stop: stop request, by a signal or the time limit.
+            directory: the checkpoint directory.
+            save_every: minimum time in seconds between checkpoints, which are written only after an iteration.
+            stop: object that records signals and watches the time limit.
         """
         self._directory, self._save_every, self._stop = directory, save_every, stop
         self._path = directory.path / "parameters.npz"
@@ -138,13 +139,13 @@ class AlignmentCheckpoint:
         return done, parameters
 
     def after_iteration(self, done: int, parameters: Parameters) -> None:
-        """Write a checkpoint if one is due, or if the process must stop.
+        """Write a checkpoint if ``save_every`` seconds have passed or if the process must stop.
 
         Raises:
             SystemExit: the process must stop because of a signal or the time limit; the checkpoint is written.
         """
         now = time.monotonic()
-        # the next iteration may take as long as the longest one so far: stop if it would exceed the time limit
+        # stop if the next iteration, taking as long as the longest iteration so far, would exceed the time limit
         stopping = self._stop.asked(ahead=now - self._last)
         self._last = now
         if not stopping and now - self._saved < self._save_every:
@@ -171,11 +172,13 @@ def checkpoint_of(
     save_every: float,
     time_limit: float | None,
 ) -> Iterator[AlignmentCheckpoint | None]:
-    """Provide the checkpoint of a job, which is finished at the end of the block; None without a directory.
+    """Provide the checkpoint of a job, or None without a directory; at the end of the block, the job is finished.
 
     Args:
-        job: all settings that the links depend on, by name.
-        save_every, time_limit: seconds, as in ``AlignmentCheckpoint`` and ``Stop``.
+        directory: the checkpoint directory.
+        job: all settings on which the links depend, by name.
+        save_every: minimum time in seconds between checkpoints.
+        time_limit: time limit in seconds, as in ``Stop``.
     """
     if directory is None:
         yield None

@@ -14,8 +14,8 @@ from rnnsmt.align.bitext import BitextSide
 from rnnsmt.base.kernels.decorator import kernel
 
 SENTENCES = 1_000_000
-"""Number of sentences whose bigrams are counted at a time, so that memory grows with the number of distinct bigrams,
-not of all bigrams."""
+"""Number of sentences in which bigrams are counted at a time, so that memory grows only with the number of distinct
+bigrams."""
 
 
 def word_classes(side: BitextSide, classes: int = 50, passes: int = 5) -> npt.NDArray[np.int32]:
@@ -32,7 +32,7 @@ def word_classes(side: BitextSide, classes: int = 50, passes: int = 5) -> npt.ND
     assignment[order] = np.arange(words) % classes
     assignment[words] = classes  # separate class of the sentence boundary
     keys, counts = _bigrams(side)
-    # f: successors of each word, b: its predecessors, both as (starts, words, counts)
+    # f: successors of each word, b: predecessors of each word, both as (starts, words, counts)
     f = _rows(keys // (words + 1), keys % (words + 1), counts, words + 1)
     turned = np.argsort(keys % (words + 1), kind="stable")
     b = _rows((keys % (words + 1))[turned], (keys // (words + 1))[turned], counts[turned], words + 1)
@@ -43,8 +43,8 @@ def word_classes(side: BitextSide, classes: int = 50, passes: int = 5) -> npt.ND
 def _bigrams(side: BitextSide) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the keys of all distinct bigrams, ascending, and their counts.
 
-    The key of a bigram is first word * (vocabulary + 1) + second word. The sentence boundary, whose id follows those of
-    all words, precedes and follows every sentence.
+    The key of a bigram is first word * (vocabulary + 1) + second word. The sentence boundary precedes and follows every
+    sentence; its id is the size of the vocabulary.
     """
     boundary = len(side.vocabulary)
     keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -60,7 +60,7 @@ def _bigrams(side: BitextSide) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.in
 
 
 def _rows(first, second, counts, size):
-    """Return pairs that are sorted by ``first`` as compressed sparse rows: starts, columns, counts."""
+    """Convert pairs that are sorted by ``first`` to compressed sparse rows; return starts, columns and counts."""
     starts = np.searchsorted(first, np.arange(size + 1))
     return starts.astype(np.int64), second.astype(np.int32), counts.astype(np.int64)
 
@@ -77,9 +77,9 @@ def exchange_words(  # noqa: PLR0912
     """Move words between classes until no word moves, in at most ``passes`` iterations over the vocabulary.
 
     Args:
-        f_starts, f_words, f_counts: successors of every word and their bigram counts, as compressed sparse rows; int64,
-            int32, int64; the last row is that of the sentence boundary.
-        b_starts, b_words, b_counts: predecessors, in the same format.
+        f_starts, f_words, f_counts: successors of every word and their bigram counts, as compressed sparse rows (int64,
+            int32, int64); the last row is for the sentence boundary.
+        b_starts, b_words, b_counts: predecessors of every word, in the same format.
         order: words in the order in which they are moved, int32.
         classes: number of classes, including the class of the sentence boundary, which is the last one and does not
             change.
@@ -93,14 +93,13 @@ def exchange_words(  # noqa: PLR0912
             bigrams[assignment[w], assignment[f_words[k]]] += f_counts[k]
             size[assignment[w]] += f_counts[k]
     # counts of the current word with its successors and predecessors, by class; used_* list the classes with non-zero
-    # counts, so that computing a gain and clearing the counts take time proportional to their number
+    # counts, so that computing a gain and clearing the counts take time proportional to the number of these classes
     after, before = np.zeros(classes, np.int64), np.zeros(classes, np.int64)
     used_after, used_before = np.empty(classes, np.int64), np.empty(classes, np.int64)
     for _ in range(passes):
         moved = 0
         for w in order:
-            # itself: count of the bigram of the word with itself, which always moves with the word; total: count of
-            # the word
+            # itself: count of the bigram (word, word), both words of which change their class; total: count of the word
             itself, total, n_after, n_before = 0, 0, 0, 0
             for k in range(f_starts[w], f_starts[w + 1]):
                 total += f_counts[k]
@@ -124,7 +123,7 @@ def exchange_words(  # noqa: PLR0912
             _shift(bigrams, size, old, -1, after, used_after[:n_after], before, used_before[:n_before], itself, total)
             best, best_gain = old, -np.inf
             for c in range(classes - 1):
-                # itself, and after and before of class c, are all added to element (c, c)
+                # ``itself``, ``after[c]`` and ``before[c]`` are all added to element (c, c)
                 gain = 2.0 * (_h(size[c]) - _h(size[c] + total))
                 inside = bigrams[c, c]
                 gain += _h(inside + after[c] + before[c] + itself) - _h(inside)
@@ -157,8 +156,8 @@ def _shift(bigrams, size, c, sign, after, used_after, before, used_before, itsel
     Args:
         bigrams, size: N(c, d) and N(c), updated.
         after, used_after: counts of the word with its successors, by class, and the classes with a non-zero count.
-        before, used_before: the same for predecessors.
-        itself: count of the bigram of the word with itself.
+        before, used_before: the same for its predecessors.
+        itself: count of the bigram (word, word).
         total: count of the word.
     """
     for d in used_after:

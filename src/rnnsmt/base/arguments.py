@@ -1,6 +1,6 @@
-"""Arguments that many operations have, each with its meaning, bounds and default; and texts given as lists.
+"""Types of arguments that many operations share, with descriptions, bounds and defaults; reading of texts.
 
-A text is a path, or the sentences themselves where they are in memory.
+A text is the path of a file, or an iterable of sentences in memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -73,7 +73,7 @@ Alignments = Annotated[
         several=True,
     ),
 ]
-"""One or more files with the alignments of as many texts; in Python, also the links of the only text."""
+"""One or more files, each with the word alignment of one text; in Python, also the links of a single text."""
 
 OutputFiles = Annotated[
     StrPath | Sequence[StrPath],
@@ -87,7 +87,7 @@ ModelDirs = Annotated[
     InputFiles | None,
     Field(
         "directory, e.g. of filtered tables, in which model files are looked up by base name before the paths in "
-        "moses.ini are used; one, or one for each ini",
+        "moses.ini are used; one directory for all inis, or one for each",
         metavar="DIR",
     ),
 ]
@@ -140,9 +140,10 @@ def each(value: Any) -> list[Any]:
 
 
 class TextFiles:
-    """Files with the texts of a call: those of the caller, or temporary files with the sentences of lists.
+    """Files with the texts that are passed to a call.
 
-    In the messages of an ``InputError``, temporary files have the names of the arguments.
+    A path is used as it is; the sentences of a list are written to a temporary file. In the messages of an
+    ``InputError``, the name of the argument replaces the path of a temporary file.
     """
 
     def __init__(self) -> None:
@@ -152,14 +153,14 @@ class TextFiles:
         self.directory = Path(self._temporary.name)
 
     def of(self, name: str, text: Text) -> str:
-        """Return the file of a text; ``name`` is the name of the argument."""
+        """Return the path of the file with a text; ``name`` is the name of the argument."""
         if isinstance(text, (str, PathLike)):
             return fspath(text)
         write_lines(self.directory / name, sentences(name, text))
         return str(self.directory / name)
 
     def all_of(self, name: str, texts: Texts) -> list[str]:
-        """Return the files of a text that may be several files."""
+        """Return the paths of the files with a text that may consist of several files."""
         if isinstance(texts, Sequence) and texts and not isinstance(texts, str):
             if paths := [text for text in texts if isinstance(text, PathLike)]:
                 if len(paths) < len(texts):
@@ -170,7 +171,10 @@ class TextFiles:
         return [self.of(name, cast("Text", texts))]
 
     def each_of(self, name: str, texts: SeveralTexts) -> list[str]:
-        """Return the files of one or more texts; those of lists of sentences are called ``input 1``, ``input 2``."""
+        """Return the paths of the files with one or more texts.
+
+        If ``name`` is ``input``, the files for several lists of sentences are called ``input 1``, ``input 2`` etc.
+        """
         if isinstance(texts, (str, PathLike)) or not isinstance(texts, Iterable):
             return [self.of(name, texts)]
         items = list(texts)

@@ -1,8 +1,8 @@
-"""Files of named one-dimensional arrays, in the safetensors format: written in pieces, mapped into memory for reading.
+"""Files with named one-dimensional arrays in the safetensors format, written in pieces and mapped into memory to read.
 
-A file begins with the length of its header, which is JSON with types, lengths and places of the arrays, and a map of
-further entries. Any program that reads safetensors can read it: ``safetensors.numpy.load_file(path)`` returns the
-arrays by name.
+A file begins with the length of its header (8 bytes, little-endian). The header is a JSON object with the type, length
+and offsets of each array, and with further strings in ``__metadata__``. Any program that reads safetensors can read the
+file: ``safetensors.numpy.load_file(path)`` returns the arrays by name.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _TYPES = {
     "F64": np.float64, "F32": np.float32, "I64": np.int64, "U64": np.uint64, "I32": np.int32, "U32": np.uint32,
     "U16": np.uint16, "I8": np.int8, "U8": np.uint8,
 }  # fmt: skip
-"""Types of the arrays by their names in the header."""
+"""Types of array elements by their names in the header."""
 
 _NAMES = {np.dtype(kind): name for name, kind in _TYPES.items()}
 
@@ -34,15 +34,15 @@ MAX_HEADER = 1 << 24
 """Maximum length of a header in bytes."""
 
 ALIGNMENT = 64
-"""The arrays begin at a multiple of this number of bytes, the size of a cache line."""
+"""The first array begins at a multiple of this number of bytes, the size of a cache line."""
 
 
 class ArrayFile(Mapping[str, NDArray[Any]]):
-    """The arrays of a file by name, mapped into memory; elements are read on access.
+    """Mapping from names to the arrays of a file, which is mapped into memory; elements are read on access.
 
     Attributes:
         path: the file.
-        entries: further entries of the header.
+        entries: strings in ``__metadata__`` of the header, by name.
     """
 
     def __init__(self, path: StrPath, remedy: str, *, writeable: bool = False) -> None:
@@ -50,11 +50,11 @@ class ArrayFile(Mapping[str, NDArray[Any]]):
 
         Args:
             remedy: advice at the end of error messages.
-            writeable: whether the arrays can be written, as kernels that are compiled for such arrays require. The file
-                is not changed: a page that is written is copied.
+            writeable: make the arrays writeable, for kernels that are compiled for writeable arrays. Changes are not
+                written to the file: a page is copied when it is changed.
 
         Raises:
-            InputError: there is no file, or it is not a complete file of this format.
+            InputError: the file is missing, incomplete or in another format.
         """
         self.path = Path(path)
         try:
@@ -103,10 +103,10 @@ class ArrayFile(Mapping[str, NDArray[Any]]):
 
 
 class ArrayWriter:
-    """Arrays that grow by appending.
+    """Writer of arrays that grow by appending.
 
     Attributes:
-        entries: further entries of the header, text.
+        entries: strings for ``__metadata__`` of the header, by name.
         lengths: number of elements of every array so far.
     """
 
@@ -117,14 +117,14 @@ class ArrayWriter:
         self._digests = {name: hashlib.sha256() for name in types}
 
     def append(self, name: str, values: NDArray[Any]) -> None:
-        """Append values to an array, converted to its type."""
+        """Append values to an array after conversion to the type of the array."""
         data = np.ascontiguousarray(values, self._types[name]).tobytes()
         self._files[name].write(data)
         self._digests[name].update(data)
         self.lengths[name] += len(values)
 
     def digest(self) -> str:
-        """Return the SHA-256 of names and values of all arrays."""
+        """Return the SHA-256 of the names and values of all arrays."""
         digest = hashlib.sha256()
         for name in sorted(self._digests):
             digest.update(f"{name} {self._digests[name].hexdigest()}\n".encode())
@@ -133,15 +133,15 @@ class ArrayWriter:
 
 @contextmanager
 def write_arrays(path: StrPath, types: Mapping[str, DTypeLike]) -> Iterator[ArrayWriter]:
-    """Write a file atomically: the arrays are appended to in the ``with`` block.
+    """Write a file of arrays atomically; the ``with`` block appends values to the arrays.
 
-    Until its end, they are files in a scratch directory.
+    Inside the block, each array is a temporary file in a scratch directory.
 
     Args:
-        types: the types of the arrays by name.
+        types: type of each array by name.
     """
     kinds = {name: np.dtype(kind) for name, kind in types.items()}
-    # arrays of larger elements first, so that all are aligned
+    # arrays with larger elements first, so that every array is aligned to the size of its elements
     names = sorted(kinds, key=lambda name: -kinds[name].itemsize)
     with atomic_path(path) as temporary, scratch_directory(path) as scratch:
         parts = {name: scratch / str(number) for number, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""Reading and writing of arrays in ``.npy`` files, which stages exchange."""
+"""Reading and writing of ``.npy`` files, by which the stages of the pipeline exchange arrays."""
 
 import hashlib
 import mmap
@@ -16,11 +16,11 @@ from rnnsmt.base.paths import StrPath
 from rnnsmt.base.writing import atomic_path
 
 _DAMAGED = (EOFError, ValueError, TypeError, OverflowError, MemoryError, RecursionError, SyntaxError, TokenError)
-"""Exceptions of numpy for a file with a damaged header, which it parses as Python."""
+"""Exceptions that numpy raises for a damaged header, which it parses as Python code."""
 
 
 def concatenated_ranges(begins: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the integers begins[i]..begins[i] + lengths[i] - 1 of all i, one range after the other."""
+    """Return the concatenation of the ranges ``begins[i]``, ..., ``begins[i] + lengths[i] - 1`` for all i."""
     return np.repeat(begins - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
 
 
@@ -59,7 +59,7 @@ def release_pages(mapping: object) -> None:
 
 
 def expect_random_access(mapping: object) -> None:
-    """Tell the system that pages of a file will be read in no order, so that it reads none around them from the disk.
+    """Tell the operating system that a file will be read in random order, so that it does not read ahead.
 
     Args:
         mapping: as for ``release_pages``.

@@ -4,8 +4,7 @@
 class InputError(ValueError):
     """Invalid input. The message is one sentence that names the file, the line and a remedy; the exit status is 2.
 
-    Functions that read files or check options raise it; docstrings of other functions than operations do not repeat
-    this.
+    Functions that read files or check options raise it; except for operations, their docstrings may omit this.
     """
 
 

@@ -20,9 +20,10 @@ _ENVIRONMENT = r"{os.environ['\1']}"
 
 
 def with_calls(text: str, operation: "Operation") -> str:
-    """Return a docstring with calls of an operation in place of its commands, and without pipes of the shell.
+    """Return a docstring with the commands of an operation replaced by Python calls.
 
-    Commands that pass on their options stay as they are.
+    Lines that pipe the output of another program into ``rnnsmt`` are removed. Commands that ``call_of`` cannot convert,
+    e.g. because they pass options on to another program, remain unchanged.
     """
 
     def called(match: re.Match[str]) -> str:
@@ -40,10 +41,10 @@ def with_calls(text: str, operation: "Operation") -> str:
 
 
 def call_of(command: str, operation: "Operation") -> str:
-    """Return the Python call of an operation that does what a command does.
+    """Return the Python call that is equivalent to a command.
 
     Raises:
-        ValueError: the command is not one of this operation.
+        ValueError: the command is not a command of this operation, has unknown options, or uses pipes or redirection.
     """
 
     class Parser(CommandParser):
@@ -72,12 +73,12 @@ def call_of(command: str, operation: "Operation") -> str:
 
 
 def _name(what: Any) -> str:
-    """Return the name of a function or class in its package."""
+    """Return the name of a function or class with its package: ``rnnsmt.lm.estimate``."""
     return f"{what.__module__.rpartition('.')[0]}.{what.__name__}"
 
 
 class _Given(Namespace):
-    """The options that are given; others are None."""
+    """The options given in a command; all other options are None."""
 
     def __getattr__(self, name: str) -> None:
         if name.startswith("_"):
@@ -85,7 +86,7 @@ class _Given(Namespace):
 
 
 def _written(value: Any, setting: Setting) -> str:
-    """Return a value of an option as Python code; one of several values is written without a list."""
+    """Return the value of an option as Python code; a single value of an option that accepts several is not a list."""
     if setting.field.several and isinstance(value, list) and len(value) == 1:
         value = str(value[0]) if isinstance(value[0], Path) else value[0]
     return _literal(value)

@@ -1,9 +1,10 @@
 """Values that are set by users: their types, bounds and descriptions, declared once in an annotation.
 
 ``Annotated[int, Field("order of the n-grams", ge=2, le=10)]`` declares a setting of the configuration, a setting of a
-network or an argument of an operation. From it follow the check of a value (``valid``), the option of a command
-(``add_option``), and, because pydantic understands ``Field`` too, the check of a whole configuration and its JSON
-schema. pydantic is imported only for the latter two, so that the help of a command appears quickly.
+network or an argument of an operation. The declaration is used by ``valid`` to check a value, by ``add_option`` to add
+the option of a command, and by pydantic, which also understands ``Field``, to check a whole configuration and to write
+its JSON schema. pydantic is imported only to check or describe a configuration, so that the help of a command appears
+quickly.
 """
 
 import argparse
@@ -48,16 +49,16 @@ _LISTS = (list, tuple, Sequence)
 
 
 class Group(Protocol):
-    """Several options of a command that make one argument of a function."""
+    """Several options of a command that together determine one argument of a function."""
 
     def add_options(self, parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
-        """Add the options of a command with these words."""
+        """Add the options to a parser; ``words`` are the words of the command that will be parsed."""
 
     def value(self, namespace: argparse.Namespace) -> object:
         """Return the argument for parsed options."""
 
     def fields(self) -> "dict[str, Setting]":
-        """Return what the options may be, by name."""
+        """Return the declarations of all possible options by name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,18 +72,19 @@ class Field:
         min_length, max_length: bounds of the length of a string or list.
         pattern: regular expression that a string must match.
         demo: value for the demo corpus, if the setting may be ``auto`` in a configuration.
-        metavar: placeholder in the help of a command; several for an option with several values.
+        metavar: placeholder in the help of a command; a tuple of them for an option with several values.
         parse: function for the text of the option, if the type of the value does not determine it; it raises
             ``ValueError`` with a message such as ``must be K/N``.
-        expected: what the value must be, for messages, if the types alone do not say it.
-        check: function that raises ``ValueError`` for a wrong value.
-        path: whether the value is a path: ``input``, ``output`` (a file) or ``directory`` (of outputs).
-        several: whether the option takes several values, of which the function gets the list; its items have the type
-            of those of the ``Sequence`` among the alternatives of the type. Of a mapping, ``parse`` gives the entries.
+        expected: description of valid values for error messages, in place of the description derived from the type.
+        check: function that raises ``ValueError`` for an invalid value.
+        path: kind of path: ``input``, ``output`` (a file) or ``directory`` (of outputs); empty if the value is no path.
+        several: whether the option takes several values, which are passed to the function as a list. The annotation
+            is a union; its ``Sequence`` gives the type of a single value. For a mapping, ``parse`` returns the key and
+            the value of an entry.
         required: whether the command requires the option although the function has a default.
         positional: whether the command takes the value without the name of an option.
-        group: several options of a command that make one value, for example the settings of a network.
-        registry: the things of which the value is a name.
+        group: several options of a command that together determine the value, for example the settings of a network.
+        registry: registry that contains the valid names, if the value is a name.
     """
 
     description: str = ""
@@ -108,12 +110,12 @@ class Field:
     __is_annotated_types_grouped_metadata__: ClassVar[Literal[True]] = True
 
     def __repr__(self) -> str:
-        """Return the bounds, for the signature in ``help`` of Python."""
+        """Return the bounds, for signatures that Python's ``help`` shows."""
         bounds = {name: getattr(self, name) for name in (*_BOUNDS, "min_length", "max_length", "pattern")}
         return f"Field({', '.join(f'{name}={value!r}' for name, value in bounds.items() if value is not None)})"
 
     def __iter__(self) -> Iterator[object]:
-        """Yield the same description and bounds for pydantic, which expands metadata of this kind."""
+        """Yield description, bounds and check as metadata of pydantic, which iterates over grouped metadata."""
         from pydantic import AfterValidator
         from pydantic import Field as Expanded
 
@@ -129,7 +131,7 @@ class Field:
             yield AfterValidator(lambda value: (check(value), value)[1])
 
     def over(self, other: "Field") -> "Field":
-        """Return this field with the values of another one where this one has none."""
+        """Return a copy of ``other`` in which the attributes that are set in this field replace those of ``other``."""
         given = {name: value for name, value in vars(self).items() if value != getattr(Field, name)}
         return dataclasses.replace(other, **given)
 
@@ -137,7 +139,7 @@ class Field:
         """Check the bounds of a value.
 
         Raises:
-            ValueError: it is out of bounds, as a message such as ``must be at least 2``.
+            ValueError: the value is out of bounds; the message is, for example, ``must be at least 2``.
         """
         for name, (words, holds) in _BOUNDS.items():
             bound = getattr(self, name)
@@ -190,11 +192,11 @@ class Setting:
 
     @property
     def path(self) -> str:
-        """Return the kind of path that the value is, or the items of a list or map are; empty: none."""
+        """Return the kind of path (see ``Field``) of the value, or of the items of a list or map."""
         return self.field.path or _kind_of_path(self.annotation)
 
     def paths(self, value: Any) -> Iterator[str | PathLike[str]]:
-        """Yield the paths in a value; strings in the list of a text are sentences."""
+        """Yield the paths in a value; strings in a list that represents a text are sentences, not paths."""
         return _paths(self.annotation, self.field, value)
 
     def with_description(self, description: str) -> "Setting":
@@ -202,12 +204,12 @@ class Setting:
         return dataclasses.replace(self, field=Field(description).over(self.field))
 
     def valid(self, value: Any, text: bool = False) -> Any:
-        """Check a value as the function ``valid``."""
+        """Check a value with the function ``valid``; None is valid if the setting is optional."""
         return value if value is None and self.optional else valid(Annotated[self.annotation, self.field], value, text)
 
 
 def described(annotation: Any) -> tuple[Any, Field]:
-    """Return the type of an annotation, and its field; an outer field has precedence over an inner one."""
+    """Return the type and the field of an annotation; an outer field has precedence over an inner one."""
     if get_origin(annotation) is not Annotated:
         return annotation, Field()
     kind, *metadata = get_args(annotation)
@@ -238,13 +240,13 @@ def valid(annotation: Any, value: Any, text: bool = False) -> Any:
     """Check a value, and return it with the type of its annotation.
 
     Args:
-        annotation: a number, string, path, ``Literal``, list, tuple, map or iterable, or alternatives of them, with
-            fields.
-        value: the value; an iterable is not read.
-        text: whether strings are the text of numbers and paths.
+        annotation: type of a number, string, path, ``Literal``, list, tuple, map or iterable, or a union of such types;
+            each may be annotated with a ``Field``.
+        value: the value; if the annotation is an ``Iterable``, its items are neither read nor checked.
+        text: whether the value is a string that is converted to the annotated type.
 
     Raises:
-        ValueError: the value is refused, as a message such as ``must be at least 2``.
+        ValueError: the value is invalid; the message is, for example, ``must be at least 2``.
     """
     kind, field = described(annotation)
     if text and field.parse is not None:
@@ -330,7 +332,7 @@ def _scalar(kind: Any, value: Any, text: bool) -> Any:
 
 
 def is_series(value: object) -> bool:
-    """Return whether a value is a list of values or like one: not text, a mapping, a set or a data frame."""
+    """Return whether a value is an iterable such as a list, and not a string, mapping, set or data frame."""
     return (
         isinstance(value, Iterable)
         and not isinstance(value, (str, bytes, bytearray, Mapping, set, frozenset))
@@ -351,7 +353,7 @@ _NAMES: dict[Any, tuple[str, str]] = {
 
 
 def _wanted(annotation: Any, plural: bool = False) -> str:
-    """Return what a value of a type is, for messages: ``a list of integers``."""
+    """Return the description of a type for error messages: ``a list of integers``."""
     kind = described(annotation)[0]
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
@@ -376,15 +378,15 @@ def _listed(words: Sequence[object]) -> str:
 def add_option(parser: argparse._ActionsContainer, name: str, setting: Setting, **changes: Any) -> None:
     """Add the option of a setting, with its type, bounds, choices, default and help text.
 
-    A truth value is a switch: ``--explain`` if its default is False, ``--no-escape`` if it is True. A list takes one or
-    more values, or none if its default is empty; unless it has another default, the option may be repeated. A list of
-    lists is an option that may be repeated, a map or a map of lists has values ``NAME=VALUE``.
+    A bool is a switch: ``--explain`` if its default is False, ``--no-escape`` if its default is True. A list takes one
+    or more values, or zero or more if it may be empty; without a default or with an empty one, the option may be
+    repeated. For a list of lists, the option may be repeated; for a map or a map of lists, values are ``NAME=VALUE``.
 
     Args:
         parser: parser or group of options.
         name: name of the field or argument.
-        setting: its declaration.
-        changes: arguments of ``add_argument`` that replace those of the setting.
+        setting: declaration of the field or argument.
+        changes: arguments of ``add_argument`` that replace the arguments derived from the setting.
     """
     kind, field = setting.annotation, setting.field
     names = [name if field.positional else option(name)]
@@ -434,7 +436,7 @@ def _of_list(kind: Any, field: Field, default: Any) -> dict[str, Any]:
 
 
 class _Extend(argparse.Action):
-    """Collect the values of all occurrences of an option in a list; unlike argparse's action, after any default."""
+    """Collect the values of all occurrences of an option in a list; unlike in argparse, the default may be a tuple."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
         """Add the values of one occurrence."""
@@ -450,7 +452,7 @@ class _Append(_Extend):
 
 
 class _ByName(argparse.Action):
-    """Collect values with names of all occurrences of an option in a map of lists."""
+    """Collect the pairs NAME=VALUE of all occurrences of an option in a map from names to lists of values."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
         """Add the values of one occurrence."""
@@ -461,7 +463,7 @@ class _ByName(argparse.Action):
 
 
 class _OneByName(argparse.Action):
-    """Collect values with different names of all occurrences of an option in a map."""
+    """Collect the pairs NAME=VALUE of all occurrences of an option in a map; reject a name that occurs twice."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
         """Add the values of one occurrence."""
@@ -483,13 +485,13 @@ class CommandParser(argparse.ArgumentParser):
     _words: Sequence[str] = ()
 
     explain: Callable[[str], str] = staticmethod(lambda word: "")
-    """Function that returns the message for an unknown option; an empty string: a usual message."""
+    """Function that returns the message for an unknown option, or an empty string for the default message."""
 
     def __init__(self, **keywords: Any) -> None:
         super().__init__(allow_abbrev=False, **keywords)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse the words of a command, and keep them for messages; an option is given once unless it collects."""
+        """Parse the words of a command; reject an option that occurs twice, unless it may be repeated."""
         self._words = list(args or ())
         seen = set()
         for word in self._words[: (*self._words, "--").index("--")]:
@@ -502,7 +504,7 @@ class CommandParser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Print usage and message, and exit with status 2; an unknown option has precedence over other mistakes."""
+        """Print the usage and a message, and exit with status 2; an unknown option is reported before other errors."""
         from difflib import get_close_matches
 
         known = self._option_string_actions
@@ -516,7 +518,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def _entry_parser(field: Field) -> Callable[[str], tuple[str, Any]]:
-    """Return the function that argparse calls with the text of an entry of a mapping."""
+    """Return the function by which argparse converts the text of an entry of a mapping."""
 
     def parse(text: str) -> tuple[str, Any]:
         assert field.parse is not None
@@ -530,7 +532,7 @@ def _entry_parser(field: Field) -> Callable[[str], tuple[str, Any]]:
 
 
 def _named_parser(item: Any, field: Field) -> Callable[[str], tuple[str, Any]]:
-    """Return the function that argparse calls with the text ``NAME=VALUE``."""
+    """Return the function by which argparse converts the text ``NAME=VALUE``."""
     parse = _parser(item)
 
     def named(text: str) -> tuple[str, Any]:
@@ -543,7 +545,7 @@ def _named_parser(item: Any, field: Field) -> Callable[[str], tuple[str, Any]]:
 
 
 def _kind_of_path(annotation: Any) -> str:
-    """Return the kind of path of an annotation, or of the items of a list or map; empty: none."""
+    """Return the kind of path (see ``Field``) of an annotation, or of the items of a list or map."""
     kind, field = described(annotation)
     parts = get_args(kind) if get_origin(kind) in (*_LISTS, Mapping) else ()
     if field.path or not parts:
@@ -552,7 +554,7 @@ def _kind_of_path(annotation: Any) -> str:
 
 
 def _paths(kind: Any, field: Field, value: Any) -> Iterator[str | PathLike[str]]:
-    """Yield the paths in a value of a type without its field."""
+    """Yield the paths in a value, given its type and its field."""
     origin, parts = get_origin(kind), get_args(kind)
     if field.path:
         if isinstance(value, (str, PathLike)):
@@ -577,7 +579,7 @@ def _metavar(annotation: Any) -> Any:
 
 
 def _parser(annotation: Any) -> Callable[[str], Any]:
-    """Return the function that argparse calls with the text of an option."""
+    """Return the function by which argparse converts the text of an option."""
 
     def parse(text: str) -> Any:
         try:
@@ -602,7 +604,7 @@ _MESSAGES = {
     "too_long": "must have at most {max_length} items",
     "none_required": "must be null",
 }
-"""Messages by type of pydantic's error."""
+"""Error messages by the type of an error in pydantic."""
 
 _KINDS = {
     "int": "an integer",
@@ -614,11 +616,11 @@ _KINDS = {
     "dict": "a map (key: value)",
     "dataclass": "a map (key: value)",
 }
-"""Names of the types in messages, by the beginning of the type of pydantic's error (``int_parsing``)."""
+"""Names of types in error messages, by the prefix of the error type in pydantic (``int`` of ``int_parsing``)."""
 
 
 def message(error: Mapping[str, Any]) -> str:
-    """Return the message for an error of pydantic: ``must be at least 2``."""
+    """Return the error message for an error of pydantic: ``must be at least 2``."""
     if template := _MESSAGES.get(error["type"]):
         return template.format_map(error.get("ctx", {})).replace("'", "")
     if error["type"] == "value_error":
@@ -630,21 +632,33 @@ def message(error: Mapping[str, Any]) -> str:
 
 
 class Mistake(NamedTuple):
-    """A wrong value: its name (empty: of values that cannot be combined), what is wrong with it, and the value."""
+    """An invalid value.
+
+    Attributes:
+        name: name of the setting; empty if several values cannot be combined.
+        text: error message.
+        value: the invalid value.
+    """
 
     name: str
     text: str
     value: Any = None
 
     def __str__(self) -> str:
-        """Return the message of a command."""
+        """Return the error message of a command."""
         return f"{option(self.name)} {self.value}: {self.text}" if self.name else self.text
 
 
 def checked(owner: type, values: Mapping[str, Any], text: bool = False) -> tuple[dict[str, Any], list[Mistake]]:
-    """Return values with the types of the fields of a dataclass, and those values that are unknown or refused.
+    """Check values against the fields of a dataclass.
 
-    text: whether strings may be the text of numbers, as Snakemake leaves numbers inside maps of ``--config``.
+    Args:
+        owner: the dataclass.
+        values: values by name of the field.
+        text: whether strings are converted to numbers; Snakemake passes numbers inside maps of ``--config`` as strings.
+
+    Returns:
+        The valid values, converted to the types of their fields, and the mistakes: unknown names and invalid values.
     """
     declared, accepted, mistakes = fields_of(owner), {}, []
     for name, value in values.items():

@@ -24,7 +24,7 @@ _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\0"}
 """First bytes of compressed files by suffix."""
 
 _LZMA = b"\x5d\0\0"
-"""First bytes of the format that preceded xz: its usual properties, and a dictionary of at least 64 KiB."""
+"""First bytes of the lzma format, the predecessor of xz, with default properties and a dictionary of 64 KiB or more."""
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 """First bytes of zip archives."""
@@ -41,7 +41,7 @@ _FOREIGN = {
     b"{\\rtf": "is a document in Rich Text Format; save its text in a text file",
     b"\xd0\xcf\x11\xe0": "is a document of an office program; save its text in a text file",
 }
-"""Message for a file of a format that is not read, by the first bytes of the file."""
+"""Messages for files of unsupported formats, by the first bytes of the file."""
 
 _OFFICE = {
     "xl/workbook.": "is a spreadsheet; save it as tab-separated text (TSV)",
@@ -51,7 +51,7 @@ _OFFICE = {
     "text file",
     "META-INF/container.xml": "is an electronic book; save its text in a text file",
 }
-"""Message for a zip archive that is a document of an office program, by the beginning of the name of a member."""
+"""Messages for zip archives that are documents of office programs, by the beginning of the name of a member."""
 
 _JUNK = (".DS_Store", "Thumbs.db", "desktop.ini")
 """Names of files in which macOS and Windows store the appearance of a folder."""
@@ -64,13 +64,12 @@ ALWAYS_UNPACKED = 1 << 26
 
 
 def least_size(content: int) -> int:
-    """Return the minimum size of a compressed file with ``content`` bytes that ``open_binary`` reads."""
+    """Return the minimum compressed size of a file with ``content`` decompressed bytes that ``open_binary`` accepts."""
     return -(-content // MAX_RATIO) if content > ALWAYS_UNPACKED else 0
 
 
 _DECOMPRESSOR = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zipfile.BadZipFile, zlib.error, OSError, ValueError)
-"""Exceptions of the decompressors for damaged files; an ``OSError`` with ``errno`` is an error of the operating system.
-"""
+"""Exceptions of decompressors for damaged files; an ``OSError`` with ``errno`` is an error of the operating system."""
 
 DAMAGED = (DamagedError, *_DECOMPRESSOR)
 """Exceptions raised when a damaged file is read."""
@@ -80,7 +79,7 @@ class _Unpacked(io.RawIOBase):
     """Decompressed content of a file of ``size`` bytes; reading fails if it is much larger than the file."""
 
     def __init__(self, stream: BinaryIO, path: Path, size: int, raw: BinaryIO | None = None) -> None:
-        """Read from ``stream``; ``raw`` is the file that it decompresses, which is closed with it."""
+        """Create a reader of ``stream``; ``raw`` is the compressed file, which is closed together with the reader."""
         super().__init__()
         self._stream, self._path, self._limit, self._read = stream, path, max(ALWAYS_UNPACKED, MAX_RATIO * size), 0
         self._raw = raw
@@ -114,7 +113,7 @@ class _Unpacked(io.RawIOBase):
 
 
 def is_file(path: Path) -> bool:
-    """Return whether a path that comes from a file is a regular file; False if its name is too long."""
+    """Return whether a path that was read from a file is the path of a regular file; False if it is too long."""
     try:
         return path.is_file()
     except OSError:
@@ -122,12 +121,12 @@ def is_file(path: Path) -> bool:
 
 
 def foreign_format(start: bytes) -> str | None:
-    """Return what a file is that begins with these bytes, and a remedy, or None if it has no format of ``_FOREIGN``."""
+    """Return the message for a file that begins with these bytes, or None if its format is not in ``_FOREIGN``."""
     return next((what for magic, what in _FOREIGN.items() if start.startswith(magic)), None)
 
 
 def _decompressor(start: bytes) -> Callable[..., Any] | None:
-    """Return the function that opens compressed files with these first bytes."""
+    """Return the function that opens compressed files with these first bytes, or None if they are not compressed."""
     if start.startswith(_MAGIC[".gz"]):
         return gzip.open
     if start.startswith(_MAGIC[".bz2"]) and start[3:4].isdigit():
@@ -192,7 +191,7 @@ def open_text(path: StrPath) -> io.BufferedReader:
 
 
 def _document(path: StrPath) -> str | None:
-    """Return what a zip archive is if it is a document, see ``office_document``."""
+    """Return the message for a zip archive that is a document, or None; see ``office_document``."""
     try:
         with zipfile.ZipFile(path) as archive:
             return office_document(archive.namelist())
@@ -201,14 +200,14 @@ def _document(path: StrPath) -> str | None:
 
 
 def refuse_pipe(path: StrPath) -> None:
-    """Reject a pipe, for text that is read more than once: its beginning is examined, or its hash is computed."""
+    """Reject a pipe, for text that is read more than once, e.g. to examine its beginning or to compute its hash."""
     if Path(path).is_fifo():
         raise InputError(f"{path}: is a pipe, but this text is read more than once; write it to a file first")
 
 
 @contextmanager
 def open_zip(path: StrPath) -> Iterator[zipfile.ZipFile | None]:
-    """Open a zip archive, or provide None if the file does not begin like a zip archive."""
+    """Open a zip archive, or provide None if the first bytes are not those of a zip archive."""
     refuse_pipe(path)
     with open_binary(path) as stream:
         if not isinstance(stream.raw, io.FileIO) or stream.peek(4)[:4] not in _ZIP:
@@ -223,13 +222,13 @@ def open_zip(path: StrPath) -> Iterator[zipfile.ZipFile | None]:
 
 
 def office_document(names: Iterable[str]) -> str | None:
-    """Return what a zip archive with these members is, and a remedy, or None if it is not a document."""
+    """Return the message for a zip archive with these members, or None if it is not a document."""
     names = list(names)
     return next((what for start, what in _OFFICE.items() if any(name.startswith(start) for name in names)), None)
 
 
 def is_junk(name: str) -> bool:
-    """Return whether a member of an archive was added by macOS or Windows, and is no file of its author."""
+    """Return whether a member of an archive is a metadata file that macOS or Windows added."""
     parts = PurePosixPath(name).parts
     return "__MACOSX" in parts or (bool(parts) and (parts[-1].startswith("._") or parts[-1] in _JUNK))
 
@@ -252,7 +251,7 @@ def open_zip_member(archive: zipfile.ZipFile, path: StrPath, name: str) -> io.Bu
 
 
 def _zip_damage(path: StrPath, error: Exception) -> Exception:
-    """Return the error for a zip archive that cannot be opened; EINVAL: its central directory has invalid offsets."""
+    """Return the error for a zip archive that cannot be opened; EINVAL means wrong offsets in its central directory."""
     if isinstance(error, OSError) and error.errno == errno.EINVAL:
         error = zipfile.BadZipFile("its central directory points outside of the file")
     return damage(path, None, error)
@@ -265,7 +264,7 @@ def sha256(path: StrPath) -> str:
 
 
 def damage(path: StrPath, lines: int | None, error: Exception) -> Exception:
-    """Return the error for a file that is damaged after ``lines`` lines; any other error remains unchanged."""
+    """Return the error for a file that is damaged after ``lines`` lines; return errors of other kinds unchanged."""
     if isinstance(error, OSError) and error.errno is not None:
         return error
     if isinstance(error, DamagedError):

@@ -1,6 +1,6 @@
-"""An operation is one typed function: the command ``rnnsmt PACKAGE NAME``, and the Python function of the package.
+"""An operation is a typed function that is both the command ``rnnsmt PACKAGE NAME`` and a Python function.
 
-A package declares its operations in its module ``operations``, with heavy imports inside their bodies::
+A package declares its operations in its module ``operations``, with slow imports inside the functions::
 
     @operation(version=1)
     def estimate(input: Texts, output: OutputFile, *, order: Order = Lm.order, threads: Threads = THREADS) -> Written:
@@ -11,14 +11,16 @@ A package declares its operations in its module ``operations``, with heavy impor
             output: language model.
         '''
 
-Argument ``memory_mb`` is option ``--memory-mb``. Types, bounds and defaults come from the signature; the meaning of an
-argument from its entry in ``Args``, or from the ``Field`` of a type that many operations share. The docstring names an
-argument in double backticks, which the help of the command shows as an option: ``order`` as --order, ``prune=[0, 1]``
-as --prune 0 1, ``escape=False`` as --no-escape. Messages of errors, in contrast, name options, which a Python caller
-sees as arguments (``--order 11: must be at most 10`` as ``order 11: ...``).
+The argument ``memory_mb`` is the option ``--memory-mb``. Types, bounds and defaults are declared in the signature. The
+description of an argument is declared in ``Args``, or in the ``Field`` of a type that many operations share.
 
-The value of an operation may have ``figures``, a mapping whose content the command prints as the last line of its log.
-A value of type ``Printed`` is what the command prints on standard output.
+The docstring is written for Python. In the help of the command, an argument in double backticks becomes an option:
+``order`` becomes --order, ``prune=[0, 1]`` --prune 0 1, and ``escape=False`` --no-escape. Error messages are written
+for the command line. In a call from Python, options become arguments: ``--order 11: must be at most 10`` becomes
+``order 11: must be at most 10``.
+
+If the return value of an operation has an attribute ``figures`` (a mapping), the command prints it as the last line of
+its log. If the return value is of type ``Printed``, the command prints its lines on standard output.
 """
 
 import argparse
@@ -46,7 +48,7 @@ Result = TypeVar("Result")
 Item = TypeVar("Item")
 
 _on_command_line = ContextVar("_on_command_line", default=False)
-"""Whether the operation is run by a command, whose messages name options."""
+"""Whether a command runs the operation; error messages then name options instead of arguments."""
 
 _SECTIONS = re.compile(r"^(Args|Note|Returns|Raises|Yields):\n", re.M)
 _NAMED = re.compile(r"``(\w+)(?:=([^`]*))?``")
@@ -55,11 +57,11 @@ _OPTION_OF_COMMAND = re.compile(r"`(?:rnnsmt )?(?!rnnsmt)(\w+) ([a-z0-9-]+) --([
 
 
 class Written(NamedTuple):
-    """A file or directory that an operation has written; a path, as arguments of functions are.
+    """File or directory that an operation has written; accepted by functions that expect a path.
 
     Attributes:
-        path: its path.
-        figures: what it contains, by name: the last line in the log of the command.
+        path: path of the file or directory.
+        figures: statistics of the content by name; the last line in the log of the command.
     """
 
     path: Path
@@ -71,10 +73,10 @@ class Written(NamedTuple):
 
 
 class Printed(list[str]):
-    """Lines of text that an operation returns, and its command prints.
+    """Lines of text that an operation returns and that its command prints on standard output.
 
     Attributes:
-        figures: what they contain, by name: the last line in the log of the command; None: no such line.
+        figures: statistics of the text by name; the last line in the log of the command, or None for no such line.
         status: exit status of the command.
     """
 
@@ -87,7 +89,7 @@ class Values(list[Item]):
     """A list that an operation returns.
 
     Attributes:
-        figures: what it contains, by name: the last line in the log of the command.
+        figures: statistics of the content by name; the last line in the log of the command.
     """
 
     def __init__(self, items: Iterable[Item], figures: Mapping[str, object]) -> None:
@@ -96,7 +98,7 @@ class Values(list[Item]):
 
 
 class WrittenFiles(Values[Path]):
-    """Paths of the files that an operation has written; a single one is a path, as arguments of functions are."""
+    """Paths of the files that an operation has written; a list of one path is accepted where a path is expected."""
 
     def __fspath__(self) -> str:
         """Return the path of the only file as a string."""
@@ -126,7 +128,7 @@ class Checked:
 
     @cached_property
     def names(self) -> dict[str, Setting]:
-        """Return the arguments by name, and the settings of a network that an argument contains."""
+        """Return the arguments by name, and the fields of arguments that contain the settings of a network."""
         found: dict[str, Setting] = {}
         for setting in self.settings.values():
             if setting.field.group is not None:
@@ -134,7 +136,9 @@ class Checked:
         return found | self.settings
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Check the arguments of a call from Python and call the function; messages name arguments, not options.
+        """Check the arguments of a call from Python and call the function.
+
+        Error messages name the Python arguments instead of the command-line options.
 
         Raises:
             InputError: a value has a wrong type or is out of bounds, or an output cannot be written.
@@ -168,18 +172,18 @@ class Checked:
         return checked
 
     def in_python(self, text: str) -> str:
-        """Return a message with arguments in place of options."""
+        """Return a message in which arguments replace options; see ``as_in_python``."""
         return as_in_python(text, self.names) if "--" in text else text
 
 
 @dataclass(frozen=True)
 class Operation(Checked):
-    """An operation, for the command line and the reference.
+    """An operation, as used by the command line and by the reference documentation.
 
     Attributes:
         function: the function, without the checks.
-        version: version of its output. It is increased when the same input gives a different output than before: the
-            rules pass it in ``params``, so that Snakemake runs their jobs again.
+        version: version of the output; must be increased when the same input gives a different output than before.
+            The rules of the workflow pass it in ``params``, so that Snakemake runs their jobs again.
     """
 
     version: int
@@ -197,7 +201,7 @@ class Operation(Checked):
 
     @cached_property
     def settings(self) -> dict[str, Setting]:
-        """Return the arguments by name; the description is that of the docstring, or else that of the type."""
+        """Return the arguments by name, with their descriptions from the docstring or else from their types."""
         described = dict(_entries(_sections(self.function).get("Args", "")))
         return {name: one.with_description(described.get(name, "")) for name, one in super().settings.items()}
 
@@ -206,7 +210,7 @@ class Operation(Checked):
         return as_on_command_line(_sections(self.function)[""], self.settings)
 
     def documentation(self) -> str:
-        """Return the docstring for Python: with the meaning of all arguments, and with calls in place of commands."""
+        """Return the docstring for Python, with descriptions of all arguments and with calls in place of commands."""
         from rnnsmt.base.examples import with_calls
 
         sections = _sections(self.function)
@@ -216,7 +220,7 @@ class Operation(Checked):
         return self.in_python(with_calls(text, self))
 
     def add_options(self, parser: argparse.ArgumentParser, words: Sequence[str] = ()) -> None:
-        """Add the options of the command; ``words`` are those that will be parsed."""
+        """Add the options of the command; ``words`` are the words of the command that will be parsed."""
         for name, setting in self.settings.items():
             if setting.field.group is not None:
                 setting.field.group.add_options(parser, words)
@@ -227,9 +231,10 @@ class Operation(Checked):
                 add_option(parser, name, setting, help=text)
 
     def run(self, options: argparse.Namespace) -> Mapping[str, object] | None:
-        """Run the operation for a command, and return the figures of its last log line.
+        """Run the operation for a command; return the figures for the last line of the log.
 
-        options: parsed by a parser with the options of ``add_options``.
+        Args:
+            options: result of a parser with the options of ``add_options``.
         """
         groups = {name: setting.field.group for name, setting in self.settings.items()}
         values = {name: group.value(options) if group else getattr(options, name) for name, group in groups.items()}
@@ -252,7 +257,7 @@ class Operation(Checked):
         return checked
 
     def check_paths(self, values: Mapping[str, Any]) -> None:
-        """Check that outputs can be written, and that no output is also another file of the call."""
+        """Check that outputs can be written, and that every output differs from the other files of the call."""
         kinds = {name: setting.path for name, setting in self.settings.items()}
         paths = [
             (name, Path(path))
@@ -272,9 +277,10 @@ class Operation(Checked):
 
 
 def operation(version: int) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Make a function an operation: its arguments are checked, and its messages name them.
+    """Return a decorator that makes a function an operation; calls from Python check their arguments.
 
-    version: see ``Operation``.
+    Args:
+        version: see ``Operation``.
     """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -290,7 +296,7 @@ def operation(version: int) -> Callable[[Callable[Parameters, Result]], Callable
 
 
 def check_arguments(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Make a function of the public interface check its arguments against its annotations; its messages name them."""
+    """Decorate a function of the public interface so that it checks its arguments against its annotations."""
     return _checked(Checked(function))
 
 
@@ -316,7 +322,7 @@ class _Shown(str):
 
 
 def _readable(function: Callable[..., Any]) -> inspect.Signature:
-    """Return the signature of a function with types as a reader knows them, for ``help``."""
+    """Return the signature of a function with simplified types, for Python's ``help``."""
     signature = inspect.signature(function)
     parameters = [
         parameter.replace(annotation=_Shown(_type_name(parameter.annotation)))
@@ -327,7 +333,7 @@ def _readable(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def _type_name(annotation: Any) -> str:
-    """Return a type without its fields and modules: ``str | PathLike | Iterable[str]``."""
+    """Return a type without ``Field`` and without names of modules: ``str | PathLike | Iterable[str]``."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _type_name(parts[0])
@@ -343,7 +349,7 @@ def _type_name(annotation: Any) -> str:
 
 
 def _identity(path: Path) -> object:
-    """Return what two paths of the same file have in common: of one that exists, device and inode."""
+    """Return an object that is equal for all paths of a file: device and inode if it exists, or else the full path."""
     try:
         status = path.stat()
     except OSError:
@@ -352,13 +358,13 @@ def _identity(path: Path) -> object:
 
 
 def operations_of(module: object) -> dict[str, Operation]:
-    """Return the operations of a module by name of the command, in the order of their definition."""
+    """Return the operations of a module by the name of their command, in the order of their definition."""
     found = [getattr(value, "__operation__", None) for value in vars(module).values()]
     return {one.name: one for one in found if isinstance(one, Operation)}
 
 
 def _sections(function: Callable[..., Any]) -> dict[str, str]:
-    """Return the sections of a docstring by title, that of the text before them being empty."""
+    """Return the sections of a docstring by title; the title of the text before the first section is empty."""
     text, *rest = _SECTIONS.split(inspect.getdoc(function) or "")
     return {
         "": text.rstrip(),
@@ -367,7 +373,7 @@ def _sections(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def _entries(section: str) -> Iterator[tuple[str, str]]:
-    """Yield name and meaning of the entries of ``Args``; several names may share a meaning: ``source, target: ...``."""
+    """Yield the name and description of each argument in ``Args``; several may share one: ``source, target: ...``."""
     for entry in re.split(r"\n(?! )", section):
         names, _, text = entry.partition(": ")
         for name in names.split(", "):
@@ -375,7 +381,7 @@ def _entries(section: str) -> Iterator[tuple[str, str]]:
 
 
 def as_on_command_line(text: str, settings: Mapping[str, Setting]) -> str:
-    """Return a text of a docstring with options in place of arguments, and other code in single backticks."""
+    """Return a text of a docstring in which options replace arguments and other code is in single backticks."""
 
     def named(match: re.Match[str]) -> str:
         name, value = match.groups()
@@ -391,13 +397,13 @@ def as_on_command_line(text: str, settings: Mapping[str, Setting]) -> str:
 
 
 def as_in_python(message: str, names: Mapping[str, Setting]) -> str:
-    """Return a message with arguments in place of options: ``held_out=0`` for --held-out 0.
+    """Return a message in which arguments replace options: ``held_out=0`` replaces --held-out 0.
 
-    The value that a message is about, at its beginning, stays as it is: ``held_out 2: must be at most 1``.
+    At the beginning of a message, ``held_out 2: must be at most 1`` replaces ``--held-out 2: must be at most 1``.
 
     Args:
         message: the message.
-        names: the arguments by name; others are options of other programs.
+        names: arguments by name; options with other names belong to other programs and remain unchanged.
     """
 
     def named(match: re.Match[str]) -> str:

@@ -6,18 +6,18 @@ from contextvars import ContextVar
 from rnnsmt.base.errors import InputError
 
 WORDING: ContextVar[Callable[[str], str]] = ContextVar("WORDING", default=str)
-"""Function that puts arguments in place of the options in messages, in a call from Python."""
+"""Function that is applied to messages; in a call from Python, it replaces options by arguments."""
 
 MAX_THREADS = 1024
 
 MAX_SEED = 2**63 - 1
 
 MAX_INT = 2**31 - 1
-"""Maximum of all other integers, as limited by the libraries."""
+"""Maximum of all other integer arguments, as limited by libraries."""
 
 
 def pruning_mistake(thresholds: Sequence[int], order: int) -> str | None:
-    """Return the error message for invalid pruning thresholds of n-grams of order 1, 2 and so on; None: valid."""
+    """Return the error message for pruning thresholds of n-grams of order 1, 2 and so on, or None if they are valid."""
     if len(thresholds) > order:
         return f"{len(thresholds)} thresholds for a model of order {order}; specify at most one for each order"
     if list(thresholds) != sorted(thresholds):

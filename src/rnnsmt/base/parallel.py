@@ -1,7 +1,7 @@
-"""Parallel processing: chunks of items in processes, in order and with bounded memory, kernels in threads, and gzip.
+"""Parallel processing of chunks of items in processes (with bounded memory) and of kernels in threads; parallel gzip.
 
-A gzip file is compressed in blocks by several threads. The result is one ordinary member (RFC 1952), which every reader
-accepts. Its bytes depend on the content only, not on the number of threads or on the sizes of the writes.
+A gzip file is compressed in blocks by several threads. The result is a single gzip member (RFC 1952), which every
+reader accepts. Its bytes depend only on the content, and are the same for any number of threads and sizes of writes.
 """
 
 import multiprocessing
@@ -37,7 +37,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """Signals that are blocked while worker processes are forked."""
 
 _state: dict[str, Any] = {}
-"""State of a worker process: ``function``, which is applied to the chunks."""
+"""State of a worker process: ``function``, the function that is applied to the chunks."""
 
 
 def map_chunks(
@@ -46,7 +46,7 @@ def map_chunks(
     """Apply a function to chunks of items and yield its results in order.
 
     Args:
-        make: called once in every process; returns the function (may import modules and compile kernels).
+        make: called once in every process to create the function; may import modules and compile kernels.
         items: read lazily; at most ``3 * threads`` chunks are in memory.
         threads: number of processes; with 1, the current process does the work.
     """
@@ -110,13 +110,13 @@ def _work(batch: tuple[Any, ...]) -> Any:
 
 
 def map_lines(make: Callable[[], Callable[[str], str]], lines: Iterable[str], threads: int) -> Iterator[str]:
-    """Apply a function to every line in several processes, in order; ``make`` returns it, as in ``map_chunks``."""
+    """Apply the function that ``make`` returns to every line in several processes, in order; see ``map_chunks``."""
     for done in map_chunks(partial(_lines_function, make), lines, threads):
         yield from done
 
 
 def _lines_function(make: Callable[[], Callable[[str], str]]) -> Callable[[tuple[str, ...]], list[str]]:
-    """Return a function for chunks of lines, given ``make`` for single lines."""
+    """Return a function for chunks of lines; ``make`` returns the function for a single line."""
     function = make()
     return lambda lines: [function(line) for line in lines]
 
@@ -124,7 +124,7 @@ def _lines_function(make: Callable[[], Callable[[str], str]]) -> Callable[[tuple
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> Iterator[Result]:
     """Apply a function that releases the GIL to items in threads; yield its results in order.
 
-    After an exception, of the function or from a signal, only the items in progress are completed.
+    After an exception, raised by the function or by a signal handler, only the items in progress are completed.
     """
     if threads <= 1:
         yield from map(function, items)
@@ -206,7 +206,7 @@ def _deflate(block: bytes, level: int) -> bytes:
 
 @contextmanager
 def atomic_blocks(path: StrPath, threads: int = 1, level: int = LEVEL) -> Iterator[Writer]:
-    """Write a binary file atomically; ``.gz`` is compressed in threads, other suffixes as by ``atomic_binary``."""
+    """Write a binary file atomically; a ``.gz`` file is compressed in threads, other files as by ``atomic_binary``."""
     if Path(path).suffix != ".gz":
         with atomic_binary(path) as plain:
             yield plain

@@ -1,8 +1,8 @@
 """Progress and warnings of operations: a bar on a terminal, periodic lines in a log, and a summary at the end.
 
-They are messages of the logger ``rnnsmt`` of the standard library: warnings, and for all else the level INFO. A command
-prints them to stderr, which is its log in the workflow. In Python, only warnings are shown by default;
-``logging.basicConfig(level=logging.INFO)`` shows all.
+All are messages of the logger ``rnnsmt`` of the standard module ``logging``: warnings at level WARNING, all others at
+level INFO. A command prints them to stderr, which the workflow writes to a log file. In Python, only warnings are shown
+by default; ``logging.basicConfig(level=logging.INFO)`` shows all.
 """
 
 import logging
@@ -24,7 +24,7 @@ _LOGGER = logging.getLogger("rnnsmt")
 
 
 class _Printer(logging.Handler):
-    """Print messages to the current ``sys.stderr``, one line each, warnings with ``warning:`` before them."""
+    """Handler that prints messages to the current ``sys.stderr``, one line each; ``warning:`` precedes a warning."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a message."""
@@ -41,22 +41,22 @@ def print_messages() -> None:
 
 
 def printable(text: str) -> str:
-    """Return a text as one line, with control characters and bytes of names that are not UTF-8 escaped as in Python."""
+    """Return a text as one line; control characters and bytes of names that are not UTF-8 are escaped as in Python."""
     return "".join(c if c.isprintable() else " " if c.isspace() else c.encode("unicode_escape").decode() for c in text)
 
 
 def say(text: str) -> None:
-    """Log one line about the progress of an operation; in a call from Python, arguments replace options."""
+    """Log one line about the progress of an operation; in a call from Python, arguments replace options in the text."""
     _LOGGER.info(printable(WORDING.get()(text)))
 
 
 def warn(text: str) -> None:
-    """Log a warning, one line; in a call from Python, arguments replace options."""
+    """Log a warning of one line; in a call from Python, arguments replace options in the text."""
     _LOGGER.warning(printable(WORDING.get()(text)))
 
 
 def track(items: Iterable[Item], what: str, total: int | None = None, unit: str = "lines") -> Iterator[Item]:
-    """Yield the items and show rate and expected time: ``for line in track(read_lines(p), "reading")``.
+    """Yield items and show their rate and the remaining time: ``for line in track(read_lines(p), "reading")``.
 
     Args:
         what: description of the work.

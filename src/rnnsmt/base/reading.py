@@ -1,4 +1,4 @@
-"""Reading of text: lines with their checks (UTF-8, length, control characters), parallel files, JSON."""
+"""Reading of text files: lines and checks of lines (UTF-8, length, control characters), parallel files, JSON."""
 
 import io
 import json
@@ -23,7 +23,7 @@ def read_byte_lines(path: StrPath) -> Iterator[bytes]:
 
 
 def byte_lines(raw: io.BufferedReader, path: StrPath) -> Iterator[bytes]:
-    """Yield the lines of an open file as ``read_byte_lines``; ``path`` is its name in messages."""
+    """Yield the lines of an open file like ``read_byte_lines``; ``path`` is used in error messages."""
     for number, line in enumerate(bounded_lines(raw, path, MAX_LINE_BYTES), 1):
         if line is None:
             raise InputError(
@@ -43,7 +43,7 @@ def read_bounded_lines(path: StrPath, limit: int) -> Iterator[bytes | None]:
 
 
 def bounded_lines(raw: io.BufferedReader, path: StrPath, limit: int) -> Iterator[bytes | None]:
-    """Yield the lines of an open file as ``read_bounded_lines``; ``path`` is its name in messages."""
+    """Yield the lines of an open file like ``read_bounded_lines``; ``path`` is used in error messages."""
     number = 0
     stream = io.BufferedReader(cast(io.RawIOBase, raw), 1 << 18)
     while True:
@@ -68,8 +68,8 @@ def check_utf8(block: bytes, path: StrPath, lines: int) -> None:
     """Check that a block of whole lines is UTF-8.
 
     Args:
-        path: the file, for the message.
-        lines: number of lines before the block.
+        path: the file, for the error message.
+        lines: number of lines before the block, for the error message.
     """
     try:
         block.decode()
@@ -80,7 +80,7 @@ def check_utf8(block: bytes, path: StrPath, lines: int) -> None:
 
 
 _CONTROLS = bytes([*range(10), *range(11, 32), 127])
-"""Control characters other than the line feed, as bytes."""
+"""Control characters of ASCII other than the line feed."""
 
 _UNFIT = re.compile(rb"[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\|\|\|")
 """Control characters and the separator of the fields of tables."""
@@ -89,12 +89,13 @@ _C1 = re.compile(b"\xc2[\x80-\x9f]")
 
 
 def check_tokenised(block: bytes, path: StrPath, lines: int = 0) -> None:
-    """Check that lines of a tokenised text are UTF-8 without control characters and ``|||``; see ``check_utf8``.
+    """Check that a block of whole lines of tokenised text is UTF-8 and contains no control characters and no ``|||``.
 
-    A carriage return or a tab would become part of a word, and the separator would break the lines of the tables.
+    A carriage return or a tab would become part of a word. ``|||`` separates the fields in the lines of a phrase table.
+    Arguments are as in ``check_utf8``.
     """
     check_utf8(block, path, lines)
-    # three fast tests: the search of all alternatives takes ten times as long
+    # three fast tests: a search for all alternatives with ``_UNFIT`` takes ten times as long
     if b"|||" not in block and len(block.translate(None, _CONTROLS)) == len(block) and not _C1.search(block):
         return
     found = _UNFIT.search(block)
@@ -153,7 +154,7 @@ STANDARD_STREAM = "-"
 
 
 def read_lines_or_stdin(path: StrPath) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file as ``read_lines``, or of standard input if the path is ``-``."""
+    """Yield the lines of a UTF-8 file like ``read_lines``, or of standard input if the path is ``-``."""
     if str(path) != STANDARD_STREAM:
         yield from read_lines(path)
         return
@@ -200,9 +201,10 @@ def read_parallel(*paths: StrPath) -> Iterator[tuple[str, ...]]:
 
 
 def read_references(text: StrPath, references: Sequence[StrPath]) -> tuple[list[str], list[list[str]]]:
-    """Read a text, usually decoder output, with its references, and check what both must satisfy.
+    """Read a text, usually decoder output, and its references.
 
-    The number of empty segments is printed on stderr.
+    All files must have the same number of lines, which must not all be empty. The number of empty lines is logged as a
+    warning.
     """
     columns = list(zip(*read_parallel(text, *references), strict=True))
     if not columns:
@@ -217,7 +219,7 @@ def read_references(text: StrPath, references: Sequence[StrPath]) -> tuple[list[
 
 
 def read_dev_set(source: StrPath, references: Sequence[StrPath]) -> tuple[list[str], list[list[str]]]:
-    """Read a dev set, for `tuning tune`, `tuning optimize` and `moses tune`, and check what it must satisfy.
+    """Read and check a dev set for `tuning tune`, `tuning optimize` and `moses tune`; see ``read_references``.
 
     Returns:
         The source sentences, and the translations in each reference.

@@ -1,4 +1,4 @@
-"""Registries: things of one kind by name, of this package and of other installed packages."""
+"""Registries of named objects, such as metrics, that this package or other installed packages provide."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,22 +16,22 @@ Thing = TypeVar("Thing")
 
 
 class Registry(Generic[Thing]):
-    """The things of one kind by their names in configurations and options.
+    """Objects of one kind, such as metrics, by their names in configurations and options.
 
-    A thing is an object of a module, written ``module:object``, which is imported when the thing is used. A description
-    takes its place in help texts and tables of settings, for which nothing is imported. Another package declares its
-    things as entry points, in the group of the registry:
+    An object is declared as ``module:object``; its module is imported when the object is first used. Help texts and
+    tables of settings show its description, without an import. Another package declares its objects as entry points in
+    the group of the registry:
 
         [project.entry-points."rnnsmt.metrics"]
         length = "their_package.length:Length"
 
     Attributes:
-        kind: name of the kind in messages, in the singular.
+        kind: name of the kind in error messages, in the singular.
         group: group of the entry points of other packages.
     """
 
     def __init__(self, kind: str, group: str, own: Mapping[str, str | tuple[str, str]]) -> None:
-        """Declare the things of this package by name: ``module:object``, or both this and the description."""
+        """Declare the objects of this package by name: ``module:object``, or a pair of this and a description."""
         lines = {name: (line, "") if isinstance(line, str) else line for name, line in own.items()}
         self.kind, self.group = kind, group
         self._own = {name: path for name, (path, _) in lines.items()}
@@ -39,37 +39,35 @@ class Registry(Generic[Thing]):
         self._loaded: dict[str, Thing] = {}
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names of the things of this package."""
+        """Yield the names of the objects of this package."""
         return iter(self._own)
 
     def __len__(self) -> int:
-        """Return the number of things of this package."""
+        """Return the number of objects of this package."""
         return len(self._own)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether there is a thing with this name, in this package or in another one."""
+        """Return whether this package or another installed package declares an object with this name."""
         return name in self._own or any(entry.name == name for entry in self._entries())
 
     def described(self) -> str:
-        """Return the names of the things of this package with their descriptions: ``a: this; b: that``."""
+        """Return the names and descriptions of the objects of this package that have one: ``a: this; b: that``."""
         return "; ".join(f"{name}: {text}" for name, text in self._descriptions.items())
 
     def check(self, name: str) -> None:
-        """Check that there is a thing with this name; nothing is imported.
+        """Check that exactly one object has this name; nothing is imported.
 
         Raises:
-            ValueError: there is none, or several packages have one; as a message such as ``must be a or b``.
+            ValueError: no package or several packages declare such an object.
         """
         if name not in self._own and self._entry(name) is None:
             raise ValueError(_no_such(self.kind, [*self._own, *self.others()], name))
 
     def __getitem__(self, name: str) -> Thing:
-        """Return a thing, whose module is imported.
-
-        A class becomes an object of this class.
+        """Return the object with a name; if it is a class, return an instance of it.
 
         Raises:
-            InputError: there is no thing with this name, or the module of another package cannot be imported.
+            InputError: no object has this name, or the module of another package cannot be imported.
         """
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
@@ -94,28 +92,28 @@ class Registry(Generic[Thing]):
             ) from error
 
     def package(self, name: str) -> str:
-        """Return the package of a thing with its version, ``other-package 1.2``; empty for this package."""
+        """Return the package that declares an object, with version: ``other-package 1.2``; empty for this package."""
         entry = None if name in self._own else self._entry(name)
         return f"{entry.dist.name} {entry.dist.version}" if entry is not None and entry.dist is not None else ""
 
     def versioned(self, name: str) -> str:
-        """Return the name of a thing, and its package if it is not this one, for the fingerprint of a checkpoint."""
+        """Return the name of an object, with its package if it is another one, for the fingerprint of a checkpoint."""
         package = self.package(name)
         return f"{name} of {package}" if package else name
 
     def packages(self, names: Iterable[str]) -> str:
-        """Return the packages of things that are not of this package, for the params of a rule: empty, if none."""
+        """Return the names of objects from other packages with these packages, for the params of a rule."""
         return ", ".join(f"{name}: {package}" for name in names if (package := self.package(name)))
 
     def others(self) -> list[str]:
-        """Return the names of the things of other installed packages."""
+        """Return the names of the objects of other installed packages."""
         return sorted({entry.name for entry in self._entries()} - self._own.keys())
 
     def _entry(self, name: str) -> "EntryPoint | None":
         """Return the entry point with this name.
 
         Raises:
-            ValueError: several packages have one.
+            ValueError: several packages declare such an entry point.
         """
         found = [entry for entry in self._entries() if entry.name == name]
         if len(found) > 1:
@@ -129,43 +127,43 @@ class Registry(Generic[Thing]):
 
 @cache
 def _entry_points(group: str, path: tuple[str, ...]) -> "tuple[EntryPoint, ...]":
-    """Return the entry points of a group; ``path`` is the search path, with which they change."""
+    """Return the entry points of a group; ``path`` is ``sys.path``, which determines the installed packages."""
     from importlib.metadata import entry_points  # takes some milliseconds
 
-    # a directory that is twice on the path has its entry points twice
+    # entry points of a directory that occurs twice in the path are listed twice
     return tuple({(entry.name, entry.value): entry for entry in entry_points(group=group)}.values())
 
 
 class Registries(Generic[Thing]):
-    """Several registries whose names are different, as one."""
+    """Several registries without common names, combined into one."""
 
     def __init__(self, kind: str, parts: Sequence[Registry[Any]]) -> None:
-        """Join registries; ``kind`` is the name of a thing in messages."""
+        """Combine registries; ``kind`` is the name of an object in error messages, in the singular."""
         self.kind, self._parts = kind, parts
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names of the things of this package."""
+        """Yield the names of the objects of this package."""
         return (name for part in self._parts for name in part)
 
     def __len__(self) -> int:
-        """Return the number of things of this package."""
+        """Return the number of objects of this package."""
         return sum(map(len, self._parts))
 
     def described(self) -> str:
-        """Return names with descriptions, as ``Registry``."""
+        """Return names and descriptions, see ``Registry``."""
         return "; ".join(part.described() for part in self._parts)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether a registry has a thing with this name."""
+        """Return whether a registry contains an object with this name."""
         return any(name in part for part in self._parts)
 
     def __getitem__(self, name: str) -> Thing:
-        """Return a thing, as ``Registry``."""
+        """Return the object with a name, see ``Registry``."""
         thing: Thing = next((part for part in self._parts if name in part), self._parts[-1])[name]
         return thing
 
     def check(self, name: str) -> None:
-        """Check a name, as ``Registry``."""
+        """Check a name, see ``Registry``."""
         if name in self:
             next(part for part in self._parts if name in part).check(name)
         else:
@@ -174,7 +172,7 @@ class Registries(Generic[Thing]):
             )
 
     def package(self, name: str) -> str:
-        """Return the package of a thing, as ``Registry``."""
+        """Return the package that declares an object, see ``Registry``."""
         return next((part.package(name) for part in self._parts if name in part), "")
 
 
@@ -187,5 +185,5 @@ def _no_such(kind: str, known: Sequence[str], name: str) -> str:
 
 
 def _made(thing: Any) -> Any:
-    """Return the object; of a class, a new object."""
+    """Return a new instance of a class, or any other object itself."""
     return thing() if isinstance(thing, type) else thing

@@ -1,4 +1,4 @@
-"""Figures and HTML pages: common style, formats and output; the same data give identical files."""
+"""Style, formats and output of figures and HTML pages; the same data give identical files."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ STYLE: Any = {
 
 
 def check_format(path: StrPath) -> None:
-    """Refuse an unsupported format of a figure, as a check of ``Field``, before anything is computed."""
+    """Reject the path of a figure in an unsupported format; a ``check`` of ``Field``, called before any computation."""
     if Path(path).suffix not in FORMATS:
         raise ValueError(f"unsupported file format; the suffix must be {' or '.join(FORMATS)}")
 
@@ -103,10 +103,10 @@ def save(figure: "Figure", paths: Sequence[StrPath]) -> None:
 
 
 def rendered(package: str, template: str, **values: object) -> str:
-    """Render a file of a package's directory ``templates``.
+    """Render a Jinja template in the directory ``templates`` of a package.
 
-    Values are escaped in files ``.html.j2``; the filter ``plain`` first replaces Moses' entities by characters. A name
-    in the template that is not in ``values`` raises an error.
+    Values are escaped in templates ``*.html.j2``. The filter ``plain`` replaces the entities of Moses by characters. A
+    name in the template that is not in ``values`` raises an error.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 

@@ -1,16 +1,16 @@
 """Early termination of stages by signals or a time limit, and directories of checkpoints.
 
 Most stages terminate on SIGTERM and Ctrl-C as on an exception (``catch_signals``). Long stages with checkpoints record
-the signal and poll it, and the time limit, at points where they can stop (``Stop``). A signal that is ignored when the
-process starts, as in the background of a shell script, remains ignored.
+signals, and stop at the next point where they can be resumed (``Stop``); there, they also check the time limit. A
+signal that is ignored when the process starts, as in the background of a shell script, remains ignored.
 
 A checkpoint directory (``CheckpointDirectory``) is used by one process at a time, and a job is resumed only with the
 same settings. A file lock, which is released when its process ends, excludes a second process: a job may still be
 running after Snakemake was killed. ``finished.json`` records that the outputs of the job were written; after that, a
 job with other settings replaces the checkpoint. The checkpoint of an interrupted job is never discarded.
 
-Where a job loses its disk (a container, a node without a shared file system), the environment variable
-``RNNSMT_CHECKPOINTS`` names a directory that survives it.
+If the disk of a job is temporary (a container, a node without a shared file system), the environment variable
+``RNNSMT_CHECKPOINTS`` gives a directory on permanent storage.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ from rnnsmt.base.reading import read_json
 from rnnsmt.base.writing import TEMPORARY, write_json
 
 CHECKPOINTS = "RNNSMT_CHECKPOINTS"
-"""Environment variable: directory in which all checkpoint directories are created, each at its own path."""
+"""Environment variable for a directory below which every checkpoint directory is created, at its usual path."""
 
 SAVED = 75
 """Exit status of a stage that stopped early with its checkpoint saved."""
@@ -47,9 +47,9 @@ def check_time_limit(time_limit: float | None, checkpoint_dir: object) -> None:
 class Stop:
     """Context manager that records SIGTERM and Ctrl-C instead of ending the process, and watches the time limit.
 
-    A second signal ends the process at once. The time limit is in seconds from the creation of the object; the process
-    must stop 300 s before it, or 0.1 of it if that is shorter. Outside the ``with`` block, signals are handled as
-    before; so they are inside in other threads than the main thread, which alone can set handlers.
+    A second signal ends the process at once. The time limit is in seconds from the creation of the object. The process
+    must stop 300 s before the limit, or 10 % of the limit before it if that is shorter. Signals are recorded only
+    inside the ``with`` block, and only if the main thread enters it, because no other thread can set signal handlers.
     """
 
     def __init__(self, time_limit: float | None) -> None:
@@ -76,10 +76,10 @@ class Stop:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Let the first signal end the process inside the ``with`` block, where nothing can be lost.
+        """Let the first signal end the process inside the ``with`` block, where no work can be lost.
 
         Raises:
-            SystemExit: with ``exit_code()``, also if a signal has been recorded before.
+            SystemExit: a signal has arrived, before or inside the block; the status is ``exit_code()``.
         """
         if self.signal is not None:
             raise SystemExit(self.exit_code())
@@ -155,14 +155,14 @@ def leave_signals() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, 0)  # of ``signal_again``; the end of Python removes the handler of its signal
+    signal.setitimer(signal.ITIMER_REAL, 0)  # timer of ``signal_again``, whose signal Python no longer handles at exit
 
 
 def signal_again(lost: "sys.UnraisableHookArgs") -> None:
     """Send a signal again if its exception was raised in a destructor, where Python prints and discards exceptions.
 
-    If a signal interrupted a library's ``__init__``, the destructor of the incomplete object misses attributes; this is
-    not printed. For use as ``sys.unraisablehook``.
+    If a signal interrupted an ``__init__`` of a library, the destructor of the incomplete object may raise an
+    ``AttributeError``, which is not printed. For use as ``sys.unraisablehook``.
     """
     error = lost.exc_value
     if isinstance(error, KeyboardInterrupt):
@@ -204,12 +204,12 @@ LONGEST_VALUE = 40
 
 
 def checkpoint_place(path: StrPath) -> Path:
-    """Return where a checkpoint directory is: at its path, or at its path below ``RNNSMT_CHECKPOINTS``.
+    """Return the location of a checkpoint directory: ``path``, or ``path`` below the directory ``RNNSMT_CHECKPOINTS``.
 
     Variables in the value of ``RNNSMT_CHECKPOINTS`` are expanded.
 
     Raises:
-        InputError: the value is not a directory.
+        InputError: the value of ``RNNSMT_CHECKPOINTS`` is not a directory.
     """
     path = Path(path)
     if not (configured := os.environ.get(CHECKPOINTS)):
@@ -238,7 +238,7 @@ class CheckpointDirectory:
 
     @staticmethod
     def is_finished(path: StrPath) -> bool:
-        """Return whether a directory is that of a finished job, which a job with other settings may replace."""
+        """Return whether the job of a directory has finished; a job with other settings may then use the directory."""
         return (checkpoint_place(path) / FINISHED).exists()
 
     def lock(self) -> None:
@@ -260,7 +260,7 @@ class CheckpointDirectory:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Return the file descriptor of the lock; a child process that inherits it holds the lock while it runs."""
+        """Return the file descriptor of the lock; a child process that inherits it keeps the lock while it runs."""
         return () if self._lock is None else (self._lock.fileno(),)
 
     def clear_finished(self, *patterns: str) -> None:

@@ -1,4 +1,4 @@
-"""Writing of files: whole or not at all, compressed according to the suffix; temporary files."""
+"""Atomic writing of files, compressed according to their suffix; temporary files."""
 
 import bz2
 import errno
@@ -38,7 +38,7 @@ def is_full(error: OSError) -> bool:
 
 
 def write_lines_or_stdout(path: StrPath, lines: Iterable[str]) -> None:
-    """Write lines to a file as ``write_lines``, or to standard output if the path is ``-``."""
+    """Write lines to a file like ``write_lines``, or to standard output if the path is ``-``."""
     if str(path) != STANDARD_STREAM:
         write_lines(path, lines)
         return
@@ -48,7 +48,7 @@ def write_lines_or_stdout(path: StrPath, lines: Iterable[str]) -> None:
 
 
 def write_plain(paths: Iterable[StrPath], output: Path) -> int:
-    """Concatenate text files, decompressed, for programs that cannot decompress; return the number of lines."""
+    """Decompress and concatenate text files, for programs that cannot decompress; return the number of lines."""
     lines = 0
     with output.open("wb") as out:
         for path in paths:
@@ -116,7 +116,7 @@ def scratch_directory(output: StrPath) -> Iterator[Path]:
 
 
 def _scratch_place(output: Path) -> Path:
-    """Return the path of the scratch directory of an output, without the part that distinguishes processes."""
+    """Return the path of the scratch directory of an output, without the prefix that distinguishes processes."""
     if not (configured := os.environ.get(SCRATCH)):
         return output.with_name(f"{output.name}.scratch")
     directory = Path(os.path.expandvars(configured))
@@ -127,7 +127,7 @@ def _scratch_place(output: Path) -> Path:
 
 
 def check_output(path: StrPath) -> Path:
-    """Return the path if it can be an output file: devices, pipes and directories are not replaced."""
+    """Return the path of an output file; reject devices, pipes, directories and paths that are not writable."""
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path}: is a directory; specify the path of a file")
@@ -209,7 +209,7 @@ def atomic_binary(path: StrPath) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, buffered)
             buffered.flush()
             if isinstance(stream, gzip.GzipFile) and raw.tell() < (size := least_size(stream.tell())):
-                stream.flush()  # ends a block at the boundary of a byte
+                stream.flush()  # ends a block at a byte boundary
                 pad(raw, size)
             if stream is not raw:
                 stream.close()
@@ -217,14 +217,14 @@ def atomic_binary(path: StrPath) -> Iterator[BinaryIO]:
 
 
 _EMPTY_BLOCK = b"\0\0\0\xff\xff"
-"""Block of a deflate stream without content, from the boundary of a byte."""
+"""Empty block of a deflate stream, from a byte boundary."""
 
 
 def pad(out: BinaryIO, size: int) -> None:
-    """Write blocks without content to a gzip file up to ``size`` bytes, see ``least_size``.
+    """Extend a gzip file to at least ``size`` bytes by empty blocks, see ``least_size``.
 
-    Otherwise, ``open_binary`` would refuse our own files with many equal lines, such as an alignment of ``0-0``, which
-    is compressed to a thousandth. The file must end at the boundary of a byte.
+    Otherwise, ``open_binary`` would reject compressed files with many equal lines, such as an alignment in which all
+    lines are ``0-0``: gzip compresses them by a factor of about 1,000. The file must end at a byte boundary.
     """
     while out.tell() < size:
         out.write(_EMPTY_BLOCK * 1000)
@@ -238,7 +238,7 @@ def atomic_text(path: StrPath) -> Iterator[TextIO]:
         try:
             yield text
             text.flush()
-        except UnicodeEncodeError as error:  # text that was read is UTF-8, names of files need not be
+        except UnicodeEncodeError as error:  # all text that was read is UTF-8, but names of files may not be
             name = next(word for word in error.object.split() if not word.isprintable())
             raise InputError(f"{path}: cannot name the file {name}, which is not UTF-8; rename it first") from None
         text.detach()

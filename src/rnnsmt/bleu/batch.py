@@ -1,6 +1,6 @@
-"""Statistics of BLEU (see ``multi_bleu``) of texts and of n-best lists, and BLEU of many sums of them: with kernels.
+"""Kernels for the sufficient statistics of BLEU (see ``multi_bleu``) of texts and n-best lists, and for BLEU itself.
 
-References are prepared once, candidates are scored in batches. The kernels release the GIL and use no random numbers.
+References are prepared once, and candidates are scored in batches. The kernels release the GIL and are deterministic.
 """
 
 import math
@@ -25,7 +25,8 @@ class BatchBleu:
         self._number = len(references)
         words: list[int] = []
         offsets = [0]
-        # references are stored sentence by sentence: those of sentence s are s * number to (s + 1) * number - 1
+        # texts are stored sentence by sentence: the references of sentence s are texts s * number, ..., s * number +
+        # number - 1
         for texts in zip(*references, strict=True):
             for text in texts:
                 words.extend(self._ids.setdefault(word, len(self._ids)) for word in tokens(text))
@@ -34,13 +35,13 @@ class BatchBleu:
         self._offsets = np.array(offsets, np.int64)
 
     def statistics(self, candidates: "Iterable[Sequence[str]] | NumberedTexts") -> NDArray[np.int32]:
-        """Return the statistics int32 ``[N, 9]`` of all candidates, sentence by sentence.
+        """Return the statistics of all N candidates, sentence by sentence, int32 [N, 9].
 
         Args:
-            candidates: texts of the candidates of every sentence, or the same as word numbers.
+            candidates: candidates of every sentence, as texts or as word numbers.
 
         Raises:
-            ValueError: the number of sentences differs from that of the references.
+            ValueError: the number of sentences differs from the number of sentences in the references.
         """
         texts = candidates if isinstance(candidates, NumberedTexts) else _numbered(candidates)
         if len(texts.offsets) - 1 != self.segments:
@@ -52,7 +53,7 @@ class BatchBleu:
         return out
 
     def _id(self, word: str) -> int:
-        """Return the number of a word of the references, or -1 for another word or for text that is not one token."""
+        """Return the number of a word in the references; -1 for unknown words and for text that is not one token."""
         words = tokens(word)
         return self._ids.get(words[0], -1) if len(words) == 1 else -1
 
@@ -61,10 +62,10 @@ class NumberedTexts(NamedTuple):
     """Candidates of every sentence as word numbers.
 
     Attributes:
-        vocabulary: words by number.
-        words: ``int32``, words of all candidates, concatenated.
-        bounds: ``int64`` [candidates + 1], first word of each candidate.
-        offsets: ``int64`` [sentences + 1], first candidate of each sentence.
+        vocabulary: the words; the number of a word is its index.
+        words: ``int32``, word numbers of all candidates, concatenated.
+        bounds: ``int64`` [candidates + 1], index in ``words`` of the first word of each candidate.
+        offsets: ``int64`` [sentences + 1], index of the first candidate of each sentence.
     """
 
     vocabulary: Sequence[str]
@@ -87,7 +88,7 @@ def _numbered(candidates: Iterable[Sequence[str]]) -> NumberedTexts:
 
 
 def corpus_statistics(hypotheses: Iterable[str], references: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    """Return the sufficient statistics of every segment, int64 ``[segments, 9]``.
+    """Return the sufficient statistics of every segment, int64 [segments, 9].
 
     Args:
         hypotheses: one text per segment.
@@ -102,7 +103,7 @@ def corpus_bleu(hypotheses: Iterable[str], references: Sequence[Sequence[str]]) 
 
 
 def bleu_of_many(totals: NDArray[np.floating] | NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return corpus BLEU in percent, ``[...]``, of summed statistics ``[..., 9]``; see ``multi_bleu.bleu_of``."""
+    """Return corpus BLEU in percent, [...], of summed statistics [..., 9]; see ``multi_bleu.bleu_of``."""
     rows = np.ascontiguousarray(totals, np.float64).reshape(-1, SIZE)
     out = np.empty(len(rows))
     bleu_of_rows(rows, out)
@@ -110,10 +111,10 @@ def bleu_of_many(totals: NDArray[np.floating] | NDArray[np.integer]) -> NDArray[
 
 
 def sentence_bleu(statistics: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the smoothed BLEU (0 to 1) of every row of ``statistics`` ``[N, 9]``.
+    """Return the smoothed BLEU (0 to 1) of every row of ``statistics`` [N, 9], [N].
 
-    Smoothing as in Lin and Och (2004): the matches and the number of n-grams are each increased by 1 for orders above
-    1.
+    Smoothing is as in Lin and Och (2004): for orders above 1, the number of matches and the number of n-grams are
+    increased by 1.
     """
     counts = statistics.astype(np.float64)
     more = np.array([0.0, 1.0, 1.0, 1.0])
@@ -126,7 +127,7 @@ def sentence_bleu(statistics: NDArray[np.integer]) -> NDArray[np.float64]:
 
 @kernel(**INNER)
 def _edge(node, word):
-    """Return the key of the edge ``(node, word)`` in the hash table of a trie; ``word`` must not be negative."""
+    """Return the key of an edge in the hash table of a trie; an edge is a pair (node, word), with ``word`` >= 0."""
     return (np.int64(node) << 32) | np.int64(word)
 
 
@@ -138,15 +139,17 @@ def _reference_trie(references, offsets, first, last):
 
     Args:
         references: int32, words of all references, concatenated.
-        offsets: int64, first word of each reference.
+        offsets: int64, index in ``references`` of the first word of each reference.
         first, last: range of the references.
 
     Returns:
-        ``(keys, children, limit)``: keys of the edges in a hash table (int64 [power of two], -1 marks a free slot),
-        node at the end of each edge (int32, same slots), and the maximum count of each n-gram in a single reference
-        (int32 ``[nodes]``).
+        keys: int64 [slots], hash table with the keys of the edges; -1 marks a free slot. The number of slots is a power
+            of two.
+        children: int32 [slots], node at the end of the edge in each slot.
+        limit: int32 [nodes], maximum count of each n-gram in a single reference.
     """
-    size = 16  # at most 4 n-grams begin at a word: the table is at most a quarter full, and nodes fit below ``size``
+    # at most 4 n-grams begin at a word: the table is at most a quarter full, and the number of nodes is below ``size``
+    size = 16
     while size < 16 * (offsets[last] - offsets[first] + 1):
         size *= 2
     keys = np.full(size, -1, np.int64)
@@ -177,10 +180,10 @@ def _count_matches(words, keys, children, limit, used, out):
     """Count the clipped n-gram matches of one candidate in the trie of its references.
 
     Args:
-        words: int32 ``[length]``, -1 for words that are not in any reference.
+        words: int32 [length], -1 for words that are not in any reference.
         keys, children, limit: see ``_reference_trie``.
-        used: int32 ``[nodes]``, scratch buffer: occurrences of each n-gram in the candidate so far.
-        out: int32 ``[9]``; the first eight statistics are written, the others set to 0.
+        used: int32 [nodes], scratch buffer for the occurrences of each n-gram in the candidate so far.
+        out: int32 [9]; the first eight statistics are written, the last one (the reference length) is set to 0.
     """
     used[:] = 0
     out[:] = 0
@@ -204,17 +207,17 @@ def _count_matches(words, keys, children, limit, used, out):
 def candidate_statistics(words, word_offsets, references, reference_offsets, number_of_references, offsets, out):
     """Compute the statistics of candidates that are grouped by sentence.
 
-    The trie of a sentence's references is built once and used for all of its candidates.
+    The trie of a sentence's references is built once and used for all candidates of the sentence.
 
     Args:
         words: int32, words of all candidates, concatenated; -1 for a word that is not in any reference.
-        word_offsets: int64 ``[N + 1]``, first word of each candidate.
+        word_offsets: int64 [N + 1], index in ``words`` of the first word of each candidate.
         references: int32, words of all references, concatenated.
-        reference_offsets: int64 ``[S * number_of_references + 1]``, first word of each reference; those of sentence
-            ``s`` are ``s * number_of_references`` to ``(s + 1) * number_of_references - 1``.
+        reference_offsets: int64 [S * number_of_references + 1], index in ``references`` of the first word of each
+            reference, sentence by sentence.
         number_of_references: references per sentence.
-        offsets: int64 ``[S + 1]``, first candidate of each sentence.
-        out: int32 ``[N, 9]``, written.
+        offsets: int64 [S + 1], index of the first candidate of each sentence.
+        out: int32 [N, 9], filled with the statistics.
     """
     for s in range(offsets.size - 1):
         if offsets[s] == offsets[s + 1]:
@@ -239,13 +242,13 @@ _log_precision_and_penalty = kernel()(log_precision_and_penalty)
 
 @kernel()
 def bleu_of_statistics(total):
-    """Return corpus BLEU (0 to 1) of summed statistics ``[9]``."""
+    """Return corpus BLEU (0 to 1) of summed statistics [9]."""
     log_precision, log_penalty = _log_precision_and_penalty(total)
     return math.exp(log_precision + log_penalty)
 
 
 @kernel()
 def bleu_of_rows(totals, out):
-    """Write corpus BLEU (0 to 1) of every row of ``totals`` ``[N, 9]`` to ``out`` ``[N]``."""
+    """Write corpus BLEU (0 to 1) of every row of ``totals`` [N, 9] to ``out`` [N]."""
     for n in range(out.size):
         out[n] = bleu_of_statistics(totals[n])

@@ -52,11 +52,11 @@ def tokens(text: str) -> list[bytes]:
 
 
 def log_precision_and_penalty(total: Sequence[int] | NDArray[np.number]) -> tuple[float, float]:
-    """Return the logarithms of the geometric mean of the precisions and of the brevity penalty, of statistics ``[9]``.
+    """Return two logarithms for statistics [9]: of the geometric mean of the precisions, and of the brevity penalty.
 
-    BLEU (0 to 1) is ``exp`` of their sum. This is the only implementation of the formula: it is called from Python for
-    single scores and compiled as a kernel in ``batch`` for many. The first value is minus infinity if an order has no
-    match, the second if the hypothesis has no word and the reference has some.
+    BLEU (0 to 1) is ``exp`` of their sum. This is the only implementation of the formula: Python calls it for a single
+    score, and ``batch`` compiles it as a kernel for many. The first logarithm is minus infinity if an order has no
+    match, the second if the hypothesis is empty and the reference is not.
     """
     log_penalty = 0.0
     if total[4] < total[8]:

@@ -1,1 +1,1 @@
-"""Files of Moses and KenLM, read and written: moses.ini, n-best lists, phrase tables, alignments."""
+"""Reading and writing of files of Moses and KenLM: moses.ini, n-best lists, phrase tables, alignments."""

@@ -1,15 +1,15 @@
 """Binary forms of the text files of a model: ``NAME.binary.safetensors`` beside, or in place of, ``NAME.gz``.
 
-There is one for the phrase table, which has the reordering scores too (``rnnsmt.phrases.table``), and one for each
-n-gram LM (``rnnsmt.lm.automaton_file``). They are mapped into memory: a process starts immediately, and all processes
-on a machine share the pages.
+One binary form contains the phrase table and the scores of the reordering table (``rnnsmt.phrases.table``); each n-gram
+LM has another one (``rnnsmt.lm.automaton_file``). Binary forms are mapped into memory: a process starts immediately,
+and all processes on a machine share the pages.
 
-They are local files, trusted like the text files beside them, and are never packed or downloaded.
+Binary forms are local files, trusted like the text files beside them, and are never packed or downloaded.
 
-A binary form that was read from text files is used only if it fits them. A text file is identified by its size and
-modification time. If the time differs or is a whole number of seconds, as archives and some file systems store it, the
-SHA-256 is compared instead. A text file that is not there is not compared: a job may have the binary form only. Neither
-are those of a table that was selected from a store of phrase pairs (`phrases select`).
+A binary form that was created from text files is used only if the text files have not changed. A text file is
+identified by its size and modification time. If the time differs or is a whole number of seconds, as archives and some
+file systems store it, the SHA-256 is compared instead. Missing text files are not compared, because a job may have only
+the binary form. Text files are not compared either if the binary form is a table that `phrases select` selected.
 """
 
 import json
@@ -27,20 +27,23 @@ SUFFIX = ".binary.safetensors"
 REMEDY = "create it again with `rnnsmt search binarize`, or remove it to use the text file"
 
 LARGE = 1 << 24
-"""Bytes of a block that is allocated and freed once when a file is mapped.
+"""Size in bytes of a block that is allocated and freed once when a file is mapped.
 
 glibc serves an allocation from its heap if it is at most as large as the largest mapped block freed so far (the dynamic
-threshold of mallopt(3)), otherwise with a new memory mapping. Reading text frees large blocks, mapping a file does not;
-without this block, every array of a sentence would be a new memory mapping."""
+threshold of mallopt(3)), otherwise by a new memory mapping. Reading a text file frees large blocks, but mapping a
+binary file does not; without this block, every array of a sentence would be a new memory mapping."""
 
 
 def binary_name(path: Path) -> str:
-    """Return the name of the binary form of a text file: without ``.gz``, ``.bz2``, ``.xz`` and ``.arpa``."""
+    """Return the name of the binary form of a text file, without its suffixes ``.arpa``, ``.gz``, ``.bz2``, ``.xz``."""
     return re.sub(r"(\.arpa)?(\.(gz|bz2|xz))?$", "", path.name) + SUFFIX
 
 
 def describe_texts(paths: Iterable[Path]) -> str:
-    """Return a description of text files, before they are read: it does not fit those that are changed meanwhile."""
+    """Return names, sizes, modification times and SHA-256 of text files, as JSON.
+
+    Call this before the files are read, so that changes made in the meantime are detected.
+    """
     described = []
     for path in paths:
         status = path.stat()
@@ -51,7 +54,11 @@ def describe_texts(paths: Iterable[Path]) -> str:
 
 
 def changed_text(description: str, paths: Sequence[Path]) -> str | None:
-    """Return why a binary form with this description does not fit the text files ``paths``; None if it does."""
+    """Return why a binary form does not match the text files ``paths``, or None if it does.
+
+    Args:
+        description: result of ``describe_texts`` that is stored in the binary form; empty if there were no text files.
+    """
     described = json.loads(description) if description else []
     if described and len(described) != len(paths):
         return "was created from other files than those of this moses.ini"
@@ -68,10 +75,10 @@ def changed_text(description: str, paths: Sequence[Path]) -> str | None:
 
 
 def refuse_form(path: Path, reason: str) -> None:
-    """Report a binary form that is not used."""
+    """Log a warning that a binary form is not used."""
     warn(f"{path}: {reason}; using the text files instead; run `rnnsmt search binarize`, or remove it")
 
 
 def free_large_block() -> None:
-    """Allocate and free a large block, after a file was mapped; see ``LARGE``."""
+    """Allocate and free a large block after a file was mapped; see ``LARGE``."""
     np.empty(LARGE, np.uint8)  # freed immediately

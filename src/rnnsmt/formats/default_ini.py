@@ -27,20 +27,20 @@ def default_ini(
     neural: Mapping[str, tuple[str, str]] | None = None,
     further_weights: Sequence[float] | None = None,
 ) -> MosesIni:
-    """Return the ini of an untuned phrase-based baseline, the last step of training.
+    """Return the ``moses.ini`` of an untuned phrase-based baseline.
 
-    The weights are those written by Moses' ``train-model.perl``: 0.2 for every phrase score and the phrase penalty, 0.3
-    for every reordering score and distortion, 0.5 for the n-gram LM, -1 for the word penalty. Those of neural
-    features are in ``SEARCH_FEATURES``.
+    The weights are the defaults of ``train-model.perl`` in Moses: 0.2 for each phrase score and the phrase penalty, 0.3
+    for each reordering score and distortion, 0.5 for the n-gram LM, and -1 for the word penalty. The default weights of
+    neural features are in ``SEARCH_FEATURES``.
 
     Args:
         directory: directory of the model.
-        phrase_table, reordering_table, lm: paths of the files; None for no such feature.
+        phrase_table, reordering_table, lm: paths of the files; ``reordering_table`` is None for a model without it.
         num_features: number of phrase scores.
         distortion_limit: in source words.
         table_limit: maximum number of translations per source phrase.
-        neural: path and ``unknown`` of neural features, by name.
-        further_weights: weights of the phrase scores after the fourth.
+        neural: path of the model file and value of the option ``unknown`` of each neural feature, by name.
+        further_weights: weights of the phrase scores after the fourth; None for 0.2.
     """
     factors = {"input-factor": "0", "output-factor": "0"}
     table = {"name": "TranslationModel0", "num-features": str(num_features), "path": phrase_table, **factors}

@@ -1,9 +1,9 @@
 """``moses.ini``: the features of a model, their weights and the paths of its files.
 
-The format is that of Moses: sections in brackets; in ``[feature]`` one feature function per line
-(``KENLM name=LM0 path=...``), in ``[weight]`` one line per feature (``LM0= 0.5``). Paths are relative to the directory
-of the ini file, so a model directory can be moved. Moses itself resolves them against the working directory, and
-is therefore started inside the model directory.
+The format is that of Moses, with section names in brackets. ``[feature]`` contains a line for each feature function
+(``KENLM name=LM0 path=...``), and ``[weight]`` a line with the weights of each feature (``LM0= 0.5``). Paths are
+relative to the directory of the ini file, so that a model directory can be moved. Moses resolves relative paths against
+the working directory, and is therefore started inside the model directory.
 """
 
 import math
@@ -25,20 +25,20 @@ NO_LIMIT = -1
 """Distortion limit that allows all jumps."""
 
 MAX_WEIGHT = 1e9
-"""Maximum absolute value of a weight; with a larger one, the other features would be lost in a double's rounding."""
+"""Maximum absolute value of a weight; a larger one would lose the scores of other features by rounding."""
 
 MAX_PATH = 1000
 """Maximum number of characters of a path in a file."""
 
 MAX_WORD = 300
-"""Maximum number of characters of a name, or of an option with its value other than ``path=``."""
+"""Maximum number of characters of a name, or of an option other than ``path=`` including its value."""
 
 DEFAULT_TABLE_LIMIT = 20
 
 DEFAULT_DISTORTION_LIMIT = 6
 
 PHRASE_DICTIONARY = "PhraseDictionaryMemory"
-"""Kind of the phrase table, in text form."""
+"""Kind of the feature for a phrase table in text form."""
 
 TABLES = (PHRASE_DICTIONARY, "LexicalReordering")
 """Features with a table whose lines are phrase pairs."""
@@ -46,7 +46,7 @@ TABLES = (PHRASE_DICTIONARY, "LexicalReordering")
 LANGUAGE_MODELS = ("KENLM", "SRILM", "IRSTLM", "RandLM")
 
 RESCORING = "Rescored"
-"""Kind of the scores of complete translations, which no decoder can compute: features of n-best lists only."""
+"""Kind of features that score complete translations; they occur only in n-best lists, as decoders cannot use them."""
 
 CSLM_UNKNOWN: tuple[str, ...] = get_args(UnknownScore)
 """Values of the option ``unknown`` of a neural feature, the default first."""
@@ -66,7 +66,7 @@ ONE_SCORE = (
 KNOWN_FEATURES = (*ONE_SCORE, *TABLES)
 
 POP_LIMIT, STACK, DROP_UNKNOWN = "cube-pruning-pop-limit", "stack", "drop-unknown"
-"""Sections that the decoder uses, in addition to those that are attributes of ``MosesIni``."""
+"""Sections that the decoder of ``rnnsmt.search`` uses, in addition to the sections that ``MosesIni`` parses."""
 
 WITHOUT_EFFECT = (
     "verbose", "threads", "description", "show-weights", "report-all-factors", "report-all-factors-in-n-best",
@@ -78,7 +78,7 @@ WITHOUT_EFFECT = (
     "cube-pruning-deterministic-search", "early-discarding-threshold", "use-persistent-cache", "persistent-cache-size",
     "clean-lm-cache", "minlexr-memory", "minphr-memory", "no-cache",
 )  # fmt: skip
-"""Sections that do not change translations: output, details of Moses' search, and memory."""
+"""Sections that do not change translations: they control output, details of Moses' search, and memory."""
 
 KNOWN_VALUES = {
     "input-factors": ("0",),
@@ -98,7 +98,7 @@ class Feature:
     """A feature function: its Moses class, its name, and its ``key=value`` options in file order.
 
     Attributes:
-        number: line number in the file that it was read from, for messages.
+        number: line number in the file from which the feature was read, for error messages.
     """
 
     kind: str
@@ -113,10 +113,10 @@ class Feature:
 
     @property
     def network(self) -> str | None:
-        """Return the name of a network in the search (``SEARCH_FEATURES``), None for another feature.
+        """Return the name of a neural feature (a key of ``SEARCH_FEATURES``), or None for other features.
 
-        The kind of a network is its name in capital letters; Moses has no such features. Their lines in ``[feature]``
-        have a name, the path of the model file, and ``unknown``.
+        The kind of a neural feature is this name in capital letters. Moses has no such features. The line in
+        ``[feature]`` has the options ``name``, ``path`` (the model file) and ``unknown``.
         """
         name = self.kind.lower()
         return name if self.kind == name.upper() and name in SEARCH_FEATURES else None
@@ -131,13 +131,13 @@ class MosesIni:
     """Content of a ``moses.ini``.
 
     Attributes:
-        directory: directory that relative paths are resolved against.
+        directory: directory against which relative paths are resolved.
         features: the features in file order.
         weights: the weights of each feature, by name.
-        distortion_limit: in source words; ``NO_LIMIT`` for none.
+        distortion_limit: in source words; ``NO_LIMIT`` for no limit.
         table_limit: maximum number of translations per source phrase; 0 for no limit.
-        sections: lines of all other sections, kept for ``write``.
-        path: the file that was read, for messages.
+        sections: lines of all other sections by name, without comments; ``write`` writes them again.
+        path: the file that was read, for error messages.
         section_lines: line number of each section name in this file.
     """
 
@@ -206,7 +206,7 @@ class MosesIni:
             raise InputError(f"{where}: options for {name}, but there is no such feature; remove the line")
         for option in options or [""]:
             key, _, value = option.partition("=")
-            # Moses reads these two before the section
+            # Moses reads these two options before it reads [feature-overwrite]
             if not value or key in ("name", "num-features"):
                 raise InputError(f"{where}: cannot overwrite {option or name}; correct the line of {name} in [feature]")
             feature.options[key] = value
@@ -232,10 +232,10 @@ class MosesIni:
                 )
 
     def fixed_scores(self) -> set[str]:
-        """Return the scores, named like ``TranslationModel0:2``, that are neither tuned nor in n-best lists.
+        """Return the names of the scores, e.g. ``TranslationModel0:2``, that are neither tuned nor in n-best lists.
 
-        As in Moses, these are the scores of features with ``tuneable=false``, those for which ``tuneable-components``
-        is 0, and the unknown-word penalty without ``tuneable=true``.
+        As in Moses, these are all scores of a feature with ``tuneable=false``, scores for which ``tuneable-components``
+        is 0, and the unknown-word penalty unless it has ``tuneable=true``.
         """
         fixed: set[str] = set()
         for feature in self.features:
@@ -251,7 +251,7 @@ class MosesIni:
         return fixed
 
     def _switches(self, feature: Feature, key: str, default: str) -> list[bool]:
-        """Return the values of an option of a feature, which are 1 or 0 in any spelling of Moses."""
+        """Return the values of a Boolean option of a feature, in any spelling that Moses accepts."""
         values = feature.options.get(key, default).lower().split(",")
         if not set(values) <= {*_YES, *_NO} or (key == "tuneable" and len(values) > 1):
             form = "true or false" if key == "tuneable" else "1 or 0 for each score, as in 1,0,1"
@@ -270,7 +270,7 @@ class MosesIni:
                 )
 
     def number(self, section: str) -> int | None:
-        """Return the number in a section of ``sections``, None if there is no such section."""
+        """Return the positive integer in a section of ``sections``, or None if there is no such section."""
         lines = self.sections.get(section)
         if not lines:
             return None
@@ -280,7 +280,7 @@ class MosesIni:
         return number
 
     def is_on(self, section: str) -> bool:
-        """Return whether a section of ``sections`` enables a switch; a section without a value does."""
+        """Return whether a section of ``sections`` is present and switched on; without a value, it is switched on."""
         if section not in self.sections:
             return False
         value = " ".join(self.sections[section]).lower()
@@ -304,7 +304,7 @@ class MosesIni:
                 )
 
     def _check_mapping(self) -> None:
-        """Check that the ``[mapping]`` has one step, the translation by the phrase table."""
+        """Check that ``[mapping]`` consists of a single step, the translation by the phrase table."""
         lines = [line.split() for line in self.sections.get("mapping", ["0 T 0"])]
         if lines not in ([["0", "T", "0"]], [["T", "0"]]):
             raise InputError(
@@ -313,7 +313,7 @@ class MosesIni:
             )
 
     def is_same_model(self, other: "MosesIni") -> bool:
-        """Return whether another ini differs in weights only."""
+        """Return whether another ini is equal except for weights."""
 
         def model(ini: "MosesIni") -> tuple[object, ...]:
             features = [ini._resolved(feature) for feature in ini.features]
@@ -331,19 +331,19 @@ class MosesIni:
         return f"{self.path}" if line is None else f"{self.path}, line {line}"
 
     def place_of(self, feature: Feature) -> str:
-        """Return file and line of a feature, for messages."""
+        """Return the file and line of a feature, for error messages."""
         return f"{self.path}" if feature.number is None else f"{self.path}, line {feature.number}"
 
     def weight(self, score: str) -> float:
-        """Return the weight of one score, named like ``TranslationModel0:2``."""
+        """Return the weight of a score, given its name, e.g. ``TranslationModel0:2``."""
         name, _, index = score.rpartition(":")
         return self.weights[name][int(index)]
 
     def add_scores_of_lists(self, weights: Mapping[str, float]) -> None:
-        """Add features of rescored n-best lists, which decoders cannot compute, with their weights.
+        """Add features that only rescored n-best lists contain, with their weights.
 
         Raises:
-            InputError: the ini has a feature of this name, or it is not a name.
+            InputError: the ini already has a feature with this name, or the name is invalid.
         """
         for name, weight in weights.items():
             if not name.isidentifier():
@@ -356,7 +356,7 @@ class MosesIni:
             self.weights[name] = [weight]
 
     def set_weight(self, score: str, value: float) -> None:
-        """Set the weight of one score, named like ``TranslationModel0:2``."""
+        """Set the weight of a score, given its name, e.g. ``TranslationModel0:2``."""
         name, _, index = score.rpartition(":")
         self.weights[name][int(index)] = value
 
@@ -383,7 +383,7 @@ class MosesIni:
         return path
 
     def unknown_score(self, feature: Feature) -> str:
-        """Return the option ``unknown`` of a neural feature, one of ``CSLM_UNKNOWN``."""
+        """Return the value of the option ``unknown`` of a neural feature, one of ``CSLM_UNKNOWN``."""
         unknown = feature.options.get("unknown", CSLM_UNKNOWN[0])
         if unknown not in CSLM_UNKNOWN:
             raise InputError(
@@ -392,7 +392,7 @@ class MosesIni:
         return unknown
 
     def text_for(self, directory: Path) -> str:
-        """Return the content of the file for the directory ``directory``; paths are rewritten relative to it."""
+        """Return the content of an ini file in ``directory``; relative paths are rewritten relative to it."""
         out: list[str] = []
         for name, lines in self.sections.items():
             out += [f"[{name}]", *lines, ""]
@@ -415,9 +415,9 @@ class MosesIni:
 
 
 def _with_suffix(feature: Feature, path: Path) -> Path:
-    """Return the path of a feature's file, with ``.gz`` for a reordering table that exists under that name only.
+    """Return the path of a feature's file, with ``.gz`` for a reordering table that exists only with this suffix.
 
-    Moses looks for reordering tables in this way, but for no other file.
+    Moses tries ``.gz`` for reordering tables, but not for other files.
     """
     packed = path.with_name(f"{path.name}.gz") if feature.kind == "LexicalReordering" and path.name else path
     return packed if is_file(packed) and not is_file(path) else path
@@ -435,7 +435,7 @@ def feature_count(feature: Feature, where: str) -> int:
 
 
 def _sections(path: Path) -> tuple[dict[str, list[tuple[int, str]]], dict[str, int]]:
-    """Read the lines of every section with their numbers, and the line numbers of the section names."""
+    """Return the lines of every section, as pairs (line number, text), and the line numbers of the section names."""
     sections: dict[str, list[tuple[int, str]]] = {}
     begins: dict[str, int] = {}
     name: str | None = None
@@ -504,13 +504,14 @@ def _integer(lines: list[str] | None, name: str, path: Path, default: int) -> in
 def same_models(
     inis: Sequence[StrPath], directories: Sequence[StrPath] | None
 ) -> list[tuple[Path | None, dict[int, MosesIni]]]:
-    """Group inis that differ in weights only.
+    """Group ini files that differ only in weights.
 
     Args:
-        directories: directories that override files of the same base name: one for all inis, one per ini, or none.
+        directories: directories whose files replace model files with the same base name: a single directory for all
+            ini files, or a directory for each; None to use the paths of the ini files.
 
     Returns:
-        The directory of each group, and its inis by their indices in ``inis``.
+        Pairs, one for each group: the directory or None, and the ini files by their indices in ``inis``.
     """
     places = [None] * len(inis) if not directories else [Path(directory) for directory in directories]
     if len(places) == 1:

@@ -34,18 +34,18 @@ _SEGMENT = re.compile(r"(\d+)(?:-(\d+))?=(?:(\d+)(?:-(\d+))?)?", re.ASCII)
 
 
 SEGMENTATION_MARK = re.compile(r"(?<!\S)\|\d+-\d+(?:,wa=[^|]*)?\|(?!\S)", re.ASCII)
-"""The source range after every phrase of a translation, as written by ``moses -t``; ``-tt`` adds its scores."""
+"""Source range that ``moses -t`` writes after every phrase of a translation (``|0-1|``), or more with ``-tt``."""
 
 
 class NbestLists(NamedTuple):
     """N-best lists of all sentences of a text, in file order.
 
-    An empty sentence has no line in the file; it gets an empty translation with all features 0.
+    An empty sentence, which has no line in the file, has an empty translation with all scores 0.
 
     Attributes:
-        names: names of the F scores (``LM0:0``), in the order of the ini.
-        texts: translations of each sentence.
-        features: ``float64`` [n, F] of each sentence.
+        names: names of the F scores, e.g. ``LM0:0``, in the order of the ini.
+        texts: the translations of each sentence.
+        features: the scores of the n translations of each sentence, ``float64`` [n, F].
     """
 
     names: list[str]
@@ -54,7 +54,7 @@ class NbestLists(NamedTuple):
 
 
 def fields_of(line: str, path: StrPath, number: int) -> list[str]:
-    """Return the fields of a line; white space is kept."""
+    """Return the fields of a line, including the surrounding white space."""
     fields = line.split("|||")
     if len(fields) < 4 or not fields[0].strip().isdecimal() or len(fields[0]) > MOST_DIGITS:
         raise InputError(
@@ -64,7 +64,7 @@ def fields_of(line: str, path: StrPath, number: int) -> list[str]:
 
 
 def text_of(field: str) -> str:
-    """Return the translation in the second field of a line: its words, without segmentation marks (``|0-1|``)."""
+    """Return the translation in the second field of a line, without segmentation marks such as ``|0-1|``."""
     return " ".join(words_of(SEGMENTATION_MARK.sub("", field) if "|" in field else field))
 
 
@@ -75,7 +75,7 @@ def _unsorted(path: StrPath, number: int, sentence: int, last: int) -> InputErro
 
 
 def _check_sentence(sentence: int, sentences: int, where: StrPath) -> None:
-    """Check that a text has enough lines for a sentence; ``where`` is the path of the list, and the line if known."""
+    """Check that a text has enough lines for a sentence; ``where`` is the path or line of the list, for the error."""
     if sentence >= sentences:
         raise InputError(
             f"{where}: sentence {sentence} (0-based), but the source text has {sentences} lines; use the source text "
@@ -84,10 +84,11 @@ def _check_sentence(sentence: int, sentences: int, where: StrPath) -> None:
 
 
 def lines_without(feature: str, path: StrPath, sentences: int | None) -> Iterator[tuple[int, list[str]]]:
-    """Yield sentence and fields of every line of a sorted list to which a feature will be added.
+    """Yield the sentence number and the fields of every line of a sorted list without a feature that will be added.
 
     Args:
-        sentences: number of lines of the source text, if it is known.
+        feature: name of the feature.
+        sentences: number of lines of the source text, if known.
     """
     last = 0
     for number, line in enumerate(read_lines(path), 1):
@@ -107,7 +108,7 @@ def read_nbest(path: StrPath) -> tuple[list[str], Iterator[Candidate]]:
     """Read an n-best list.
 
     Returns:
-        The names of the scores (``Name0:0``, one per value, in file order), and an iterator over the candidates.
+        The names of the scores (``Name0:0``, ``Name0:1`` etc.) in file order, and an iterator over the candidates.
     """
     lines = enumerate(read_lines(path), 1)
     first = next(lines, None)
@@ -146,7 +147,12 @@ def read_nbest(path: StrPath) -> tuple[list[str], Iterator[Candidate]]:
 
 
 def _names(features: str) -> tuple[list[str], dict[int, str], int]:
-    """Return the names of the scores in a line's features, its words ``Name=`` by place, and the number of words."""
+    """Parse the field with the features of a line.
+
+    Returns:
+        The names of the scores (``Name0:0``), the words of the form ``Name0=`` by their position, and the number of
+        words.
+    """
     names: list[str] = []
     labels: dict[int, str] = {}
     name, place = "", 0
@@ -169,15 +175,15 @@ def nbest_lines(
     scores: NDArray[np.float64],
     segmentations: Sequence[Sequence[Segment]],
 ) -> Iterator[str]:
-    """Yield the lines of one sentence.
+    """Yield the n-best list of one sentence as lines.
 
     Args:
         number: 0-based index of the sentence.
-        names: ``Name:place`` [F]; the scores of a feature function are contiguous.
-        texts: translations [n].
-        features: [n, F].
-        scores: [n].
-        segmentations: phrases of each translation [n].
+        names: names of the F scores, e.g. ``LM0:0``; the scores of a feature function are contiguous.
+        texts: the n translations.
+        features: [n, F], scores of each translation.
+        scores: [n], total score of each translation.
+        segmentations: phrases of each translation.
     """
     groups: list[tuple[str, int, int]] = []  # name, first column and end of each feature function
     for at, name in enumerate(each.rsplit(":", 1)[0] for each in names):
@@ -190,7 +196,7 @@ def nbest_lines(
 
 
 def segmentation(phrases: Sequence[Segment]) -> str:
-    """Format a segmentation as Moses does: source range = target range; a single position has no dash."""
+    """Format a segmentation like Moses, as ``source range=target range``: ``0-1=0 2=1-2``."""
     parts, position = [], 0
     for first, last, size in phrases:
         target = ""
@@ -226,7 +232,7 @@ def read_segmentation(text: str) -> list[Segment]:
 
 
 def with_feature(fields: Sequence[str], name: str, value: float) -> str:
-    """Return the line with these fields and one more feature after the others, with six decimals."""
+    """Return the line with these fields and a further feature after all others, with six decimals."""
     features = f" {' '.join(fields[2].split())} {name}= {value:.6f} "
     return "|||".join([*fields[:2], features, *fields[3:]])
 
@@ -246,7 +252,11 @@ def phrase_pairs(source: str, target: str, segmentation: Sequence[Segment]) -> l
 
 
 def read_details(path: StrPath, source: Sequence[str]) -> list[tuple[str, list[Segment]]]:
-    """Read the first translation of every sentence of a text, and its phrases, from n-best lists with segmentations."""
+    """Read the first translation of every sentence and its phrases from n-best lists with segmentations.
+
+    Args:
+        source: the source text.
+    """
     details: dict[int, tuple[str, list[Segment]]] = {}
     for number, line in enumerate(read_lines(path), 1):
         fields = fields_of(line, path, number)
@@ -274,9 +284,9 @@ def read_details(path: StrPath, source: Sequence[str]) -> list[tuple[str, list[S
 
 
 def read_lists(path: StrPath, ini: MosesIni, source: Sequence[str]) -> NbestLists:
-    """Read the n-best lists of the sentences of a text, with the features that have tuned weights in the ini.
+    """Read the n-best lists of the sentences of a text, with the scores that have tuned weights in the ini.
 
-    Fixed scores are not in n-best lists, neither in those of Moses nor in those of rnnsmt; the others of a feature are
+    Fixed scores do not occur in n-best lists, whether written by Moses or by rnnsmt; the tuned scores of a feature are
     numbered from 0 in a list.
     """
     ini.check_weight_sections()
@@ -308,7 +318,7 @@ def read_lists(path: StrPath, ini: MosesIni, source: Sequence[str]) -> NbestList
 
 
 def _check_complete(lacking: Sequence[int], path: StrPath) -> None:
-    """Check that no sentence of the text lacks a translation."""
+    """Check that there are no sentences without a translation; ``lacking`` contains their 0-based numbers."""
     if lacking:
         more = f" and of {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise InputError(

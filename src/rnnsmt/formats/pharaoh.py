@@ -1,4 +1,4 @@
-"""Alignments in Pharaoh format: one sentence pair per line, links ``i-j`` (0-based source and target positions).
+"""Word alignments in Pharaoh format: one sentence pair per line, links ``i-j`` (0-based source and target positions).
 
 In memory, the links of many sentence pairs are three flat arrays, which numba kernels can process.
 """
@@ -66,7 +66,7 @@ def read_link_blocks(path: StrPath) -> Iterator[Links]:
 
 
 def distinct(links: Links) -> Links:
-    """Return the links without duplicates, sorted by source, then target position within a sentence."""
+    """Return the links without duplicates, sorted by source position, then target position, within each sentence."""
     sentence = np.repeat(np.arange(links.sentences), np.diff(links.offsets))
     order = np.lexsort((links.target, links.source, sentence))
     sentence, source, target = sentence[order], links.source[order], links.target[order]
@@ -77,7 +77,7 @@ def distinct(links: Links) -> Links:
 
 
 def write_links(path: StrPath, blocks: Iterable[Links]) -> int:
-    """Write a Pharaoh file atomically; the links of a line are sorted by source, then target position.
+    """Write a Pharaoh file atomically; the links of a line are sorted by source position, then target position.
 
     Returns:
         The number of links.
@@ -95,7 +95,7 @@ def write_links(path: StrPath, blocks: Iterable[Links]) -> int:
 
 
 def read_links_of(path: StrPath, source: StrPath, target: StrPath) -> Iterator[Links]:
-    """Read the alignment of a text as ``read_link_blocks``; check every link against the lengths of its sentences."""
+    """Read the alignment of a text like ``read_link_blocks``; check that all links are within their sentences."""
     text = read_parallel(source, target)
     before = 0
     for links in read_link_blocks(path):
@@ -124,8 +124,8 @@ def _check_bounds(path: StrPath, links: Links, lengths: npt.NDArray[np.int64], b
     """Check that no link points beyond the end of a sentence.
 
     Args:
-        lengths: numbers of source and target words, [sentences, 2].
-        before: number of lines of the file before these.
+        lengths: [sentences, 2], number of source words and of target words of each sentence pair.
+        before: number of lines of the file before these sentence pairs.
     """
     per_link = np.diff(links.offsets)
     for side, positions, words in (("source", links.source, lengths[:, 0]), ("target", links.target, lengths[:, 1])):
@@ -140,10 +140,10 @@ def _check_bounds(path: StrPath, links: Links, lengths: npt.NDArray[np.int64], b
 
 
 def from_lists(sentences: Iterable[Iterable[tuple[int, int]]]) -> Links:
-    """Pack lists of ``(source, target)`` links, one list per sentence pair.
+    """Convert lists of links ``(source, target)``, one list per sentence pair, to ``Links``.
 
     Raises:
-        ValueError, TypeError: they are not pairs of word positions.
+        ValueError, TypeError: a link is not a pair of word positions.
     """
     lists = [list(sentence) for sentence in sentences]
     sizes = np.array([len(sentence) for sentence in lists], np.int64)
@@ -157,20 +157,20 @@ def from_lists(sentences: Iterable[Iterable[tuple[int, int]]]) -> Links:
 
 
 def to_lists(links: Links) -> list[list[tuple[int, int]]]:
-    """Unpack links into one list of ``(source, target)`` tuples per sentence pair."""
+    """Convert ``Links`` to a list of links ``(source, target)`` for each sentence pair."""
     pairs = list(zip(links.source.tolist(), links.target.tolist(), strict=True))
     offsets = links.offsets.tolist()
     return [pairs[start:end] for start, end in pairwise(offsets)]
 
 
 class WordAlignment(Sequence[list[tuple[int, int]]]):
-    """Links of the sentence pairs of a text: item s is the list of links (source word, target word) of pair s.
+    """Word alignment of a text: item s is the list of links (source word, target word) of sentence pair s.
 
-    Positions are 0-based. The links of a pair are sorted.
+    Positions are 0-based. The links of a sentence pair are sorted.
 
     Attributes:
-        path: their file in Pharaoh format, from which they are read when they are used; None: they are in memory.
-        figures: numbers of sentence pairs and links: the last line in the log of the command.
+        path: file in Pharaoh format, from which the links are read on first use; None if they are in memory.
+        figures: number of sentence pairs, number of links etc.; the last line in the log of the command.
     """
 
     def __init__(
@@ -182,10 +182,10 @@ class WordAlignment(Sequence[list[tuple[int, int]]]):
 
     @classmethod
     def of(cls, blocks: Iterable[Links], output: StrPath | None, figures: dict[str, int]) -> Self:
-        """Write the links of consecutive blocks to a file; without a file, keep them in memory.
+        """Write the links of consecutive blocks to a file, or keep them in memory if ``output`` is None.
 
         Args:
-            figures: figures, which the iteration over the blocks may update; ``links`` is added.
+            figures: see ``WordAlignment``; the iterator ``blocks`` may update it, and the number of links is added.
         """
         if output is not None:
             figures["links"] = write_links(output, blocks)
@@ -241,7 +241,7 @@ def links_file(files: TextFiles, name: str, alignment: Alignment) -> str:
 
 
 def links_files(files: TextFiles, name: str, alignments: Alignments) -> list[str]:
-    """Return the Pharaoh files of the alignments of one or more texts, as ``links_file``."""
+    """Return the Pharaoh files of the alignments of one or more texts; see ``links_file``."""
     if isinstance(alignments, (list, tuple)) and alignments and all(isinstance(one, PathLike) for one in alignments):
         return [fspath(one) for one in alignments]
     return [links_file(files, name, cast("Alignment", alignments))]
@@ -292,11 +292,11 @@ def _write_number(number, text, at):
 
 @kernel()
 def format_links(offsets, source, target, text):
-    """Write the lines of sentence pairs, with links in the given order; return the number of bytes.
+    """Write the lines of sentence pairs, with links in the order of the arrays; return the number of bytes.
 
     Args:
         offsets, source, target: as in ``Links``.
-        text: uint8 [10 bytes per link and 1 per line], filled.
+        text: uint8 [at least 10 · links + lines], filled with the text.
     """
     at = 0
     for s in range(len(offsets) - 1):

@@ -1,9 +1,9 @@
-"""Reading of Moses' phrase tables, and errors of lines of phrase tables and reordering tables.
+"""Reading of Moses' phrase tables and reordering tables, and error messages for their lines.
 
-A phrase-table line is ``source ||| target ||| scores ||| alignment ||| counts``, a line of a reordering table is
-``source ||| target ||| probabilities``; as in Moses, further fields are ignored. White space around a field is not part
-of it. The words of a phrase are separated by runs of spaces and tabs, as in Moses; here they are joined by single
-spaces. ``rnnsmt.base.kernels.table_lines`` splits and checks the lines.
+A line of a phrase table is ``source ||| target ||| scores ||| alignment ||| counts``; a line of a reordering table is
+``source ||| target ||| probabilities``. As in Moses, further fields are ignored, white space around a field is not part
+of it, and the words of a phrase are separated by runs of spaces and tabs, which the functions replace by single spaces.
+``rnnsmt.base.kernels.table_lines`` splits and checks the lines.
 """
 
 import re
@@ -20,7 +20,7 @@ from rnnsmt.base.paths import StrPath
 from rnnsmt.base.reading import check_utf8, read_line_blocks
 
 BLANKS = b" \t\r"
-"""White space around a field, between numbers and between links; between words, a carriage return is a character."""
+"""White space around a field, between numbers and between links; in a phrase, a carriage return is part of a word."""
 
 _GAP = re.compile(rb"[ \t]+")
 
@@ -30,9 +30,10 @@ class TableLines(NamedTuple):
 
     Attributes:
         text: ``uint8``, the bytes of the lines.
-        bounds: ``int64`` [lines, 5, 2], where source, target, scores, alignment and counts of each line begin and end
-            in ``text``; missing fields are empty. Of a reordering table, only the first three are checked.
-        scores: number of scores of a line, the same in the whole table.
+        bounds: ``int64`` [lines, 5, 2], begin and end in ``text`` of the five fields of each line: source, target,
+            scores, alignment and counts. Missing fields are empty. In a reordering table, only the first three fields
+            are checked.
+        scores: number of scores per line, which is the same in the whole table.
     """
 
     text: NDArray[np.uint8]
@@ -41,9 +42,9 @@ class TableLines(NamedTuple):
 
 
 def read_table_blocks(path: StrPath) -> Iterator[bytes]:
-    """Yield a phrase table or reordering table in blocks of whole lines of UTF-8 text, as ``read_line_blocks``.
+    """Yield a phrase table or reordering table in blocks of whole lines of UTF-8 text, like ``read_line_blocks``.
 
-    The words of its phrases are separated by single spaces, which the readers of the blocks require.
+    In the blocks, the words of a phrase are separated by single spaces.
     """
     lines = 0
     for block in read_line_blocks(path):
@@ -53,8 +54,8 @@ def read_table_blocks(path: StrPath) -> Iterator[bytes]:
 
 
 def single_spaced(lines: bytes) -> bytes:
-    """Return lines of a table with single spaces between the words of their phrases."""
-    # almost all tables are returned here; the other fields of a line may contain further blanks
+    """Return lines of a table with single spaces between the words of phrases."""
+    # fast path for almost all tables; other fields than phrases may contain further blanks
     if b"  " not in lines and b"\t" not in lines:
         return lines
     return b"\n".join(map(_single_spaced, lines.split(b"\n")))
@@ -73,7 +74,7 @@ def _single_spaced(line: bytes) -> bytes:
 
 
 def read_table_lines(table: StrPath, *, reordering: bool = False) -> Iterator[TableLines]:
-    """Read and check the lines of a table in blocks; a table without lines yields nothing.
+    """Read and check the lines of a table; yield them in blocks.
 
     Args:
         reordering: whether this is a reordering table.
@@ -97,7 +98,7 @@ def refuse_line(line: bytes, path: StrPath, number: int, n_scores: int | None, *
     Args:
         line: the line without newline.
         path, number: file and line number for the error message.
-        n_scores: required number of scores; None: at least one.
+        n_scores: required number of scores; None if any positive number is valid.
         reordering: whether this is a line of a reordering table.
     """
     fields = [field.strip(BLANKS) for field in line.split(b"|||")]

@@ -1,11 +1,11 @@
-"""ARPA files: reading into flat arrays, and writing.
+"""Reading of ARPA files into flat arrays, and writing of ARPA files.
 
-Format: a ``\\data\\`` header with lines ``ngram N=COUNT``; per order, a section ``\\N-grams:`` with lines
-``log10-probability TAB words [TAB log10-backoff]``; ``\\end\\``. Files are read in blocks; compiled code parses and
-formats the lines.
+An ARPA file consists of a header ``\\data\\`` with a line ``ngram N=COUNT`` for each order N, a section ``\\N-grams:``
+for each order with lines ``log10-probability TAB words [TAB log10-backoff]``, and the line ``\\end\\``. Files are read
+in blocks; compiled code parses and formats the lines.
 
-Files are read as by KenLM: comment lines that begin with ``#`` before the header, blank lines, and runs of spaces and
-tabs in place of one are accepted; of several lines with the same 1-gram, the first is used, or the last of ``<unk>``.
+The same files are accepted as by KenLM: with comment lines (``#``) before the header, with blank lines, and with runs
+of spaces and tabs as separators. If a 1-gram is repeated, its first line is used; for ``<unk>``, its last line is used.
 """
 
 import re
@@ -31,7 +31,7 @@ from rnnsmt.lm.columns import slices
 from rnnsmt.lm.counts import Counts, SmoothedOrder
 
 BLOCK_BYTES = 1 << 21
-"""Size of the blocks in which files are read, in bytes; three copies of a block are in memory while it is read."""
+"""Size in bytes of the blocks in which files are read; while a block is read, three copies of it are in memory."""
 
 NGRAMS_PER_BLOCK = 1 << 17
 """Number of n-grams that are formatted at a time."""
@@ -46,18 +46,19 @@ _ERRORS = {
     4: "a word of the n-gram is not among the 1-grams",
     5: "the number of words does not match the section",
 }
-"""Messages of the error codes of ``parse_section``."""
+"""Messages for the error codes of ``parse_section``."""
 
 
 @dataclass
 class Arpa:
-    """An n-gram LM as in its file.
+    """Content of an ARPA file.
 
     Attributes:
-        words: vocabulary; ids are line indices of the 1-gram section.
+        path: the file.
+        words: vocabulary; the id of a word is the index of its 1-gram.
         ngrams: word ids of the n-grams of each order, int32 [count, order].
         log10_probs: log10 probabilities of each order, float32 [count].
-        log10_backoffs: log10 back-off weights of each order, float32 [count]; 0 if the file has none.
+        log10_backoffs: log10 back-off weights of each order, float32 [count]; 0 for n-grams without back-off weight.
     """
 
     path: Path
@@ -72,7 +73,7 @@ class Arpa:
         return len(self.ngrams)
 
     def place_of(self, order: int, index: int) -> str:
-        """Return the line of an n-gram of order 2 or more, for an error message; the file is read again."""
+        """Find the line of an n-gram of order 2 or more in the file; return a text such as ``line 12`` for an error."""
         if not self.path.is_file():  # a pipe cannot be read again
             return f"{order}-gram {index + 1}"
         lines = enumerate(read_byte_lines(self.path), 1)
@@ -83,7 +84,7 @@ class Arpa:
 
 
 class _Lines:
-    """Blocks of a file with a cursor and a 1-based line number."""
+    """Reader of a file in blocks, with a cursor and the 1-based number of the line at the cursor."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.blocks = path, read_line_blocks(path, BLOCK_BYTES)
@@ -212,10 +213,12 @@ def write_arpa(
 
     Args:
         model: probabilities and back-off weights of every order.
-        thresholds: thresholds with which the model was smoothed; pruned n-grams are not written.
+        counts: n-gram counts from which the model was estimated.
+        model: probabilities and back-off weights of every order.
+        thresholds: pruning thresholds of every order, as for ``smooth``; pruned n-grams are not written.
         threads: number of compression threads.
-        only: if given, only n-grams of these words and of ``<unk>``, ``<s>``, ``</s>`` are written; the probabilities
-            of texts that contain only these words do not change.
+        only: write only n-grams that consist of these words and ``<unk>``, ``<s>`` and ``</s>``. The probabilities of
+            texts that contain only these words do not change. None: write all n-grams.
 
     Returns:
         The number of n-grams of each order in the file.
@@ -241,8 +244,8 @@ def write_arpa(
                 probability = smoothed.probability.read(start, stop)[rows - start]
                 backoff = smoothed.backoff.read(start, stop)
                 logs, backoffs = log10(probability), log10(backoff[rows - start] if len(backoff) else backoff)
-                # upper bound: the words, a separator after each, and two logarithms of at most 16 bytes with tab and
-                # newline
+                # upper bound: the words, a separator after each word, and, for each n-gram, two logarithms of at most
+                # 16 bytes, a tab and a newline
                 lines = np.empty(int(lengths[words].sum()) + words.size + 34 * len(words), np.uint8)
                 written = format_ngrams(words, logs, backoffs, starts, vocabulary.pool, lines)
                 out.write(memoryview(lines[:written]))  # type: ignore[arg-type]
@@ -253,10 +256,10 @@ def write_arpa(
 def _ngrams(
     counts: Counts, order: int, mask: npt.NDArray[np.bool_] | None, threshold: int
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
-    """Yield blocks of n-grams that are not pruned and whose words are in ``mask``.
+    """Yield blocks of n-grams that are not pruned and that consist of words selected by ``mask``.
 
     Yields:
-        N-gram numbers int64 [n], and words int32 [n, order]; n > 0.
+        Numbers of the n-grams, int64 [n], and their words, int32 [n, order]; n > 0.
     """
     for start, stop in slices(len(counts.orders[order - 1]), NGRAMS_PER_BLOCK):
         words, rows = counts.words(order, start, stop), np.arange(start, stop)
@@ -271,7 +274,7 @@ def _ngrams(
 
 
 def log10(values: np.ndarray) -> np.ndarray:
-    """Return base-10 logarithms, at least log10 of ``LOWEST``."""
+    """Return base-10 logarithms of values, which are replaced by ``LOWEST`` if they are smaller."""
     return np.log10(np.maximum(values.astype(np.float64), LOWEST))
 
 
@@ -302,23 +305,24 @@ def parse_section(  # noqa: PLR0911, PLR0912
 ):
     """Parse n-gram lines.
 
-    Parsing stops at a line that starts with a backslash, at a blank line when the arrays are full, at ``end``, or at an
-    error.
+    Parsing stops at a line that starts with a backslash, at a blank line if all ``count`` n-grams have been read, at
+    ``end``, or at an error.
 
     Args:
         buffer: uint8, whole lines.
         begin, end: range of the lines.
         order: order of the n-grams.
-        table: vocabulary, ``InternTable``; for order 1, words are added, and the id of a word is the index of its row.
+        table: vocabulary, ``InternTable``; for order 1, words are added, and the id of a word is the index of its
+            1-gram.
         pow10: ``rnnsmt.base.kernels.strings.POW10``.
         words: int32 [count, order], filled with word ids.
         probs, backoffs: float32 [count], filled with log10 values.
         filled: number of n-grams that are already in the arrays.
-        repeated: int64 [1], the number of 1-grams that are not in the arrays because they are repeated, updated.
+        repeated: int64 [1], number of lines that repeat a 1-gram and are therefore not in the arrays; updated.
 
     Returns:
-        The index of the first line that was not parsed, the number of n-grams, and an error code (0: none, otherwise a
-        key of ``_ERRORS``).
+        The position in ``buffer`` of the first line that was not parsed, the number of n-grams in the arrays, and an
+        error code (0 for success, otherwise a key of ``_ERRORS``).
     """
     position = begin
     capacity = probs.shape[0]
@@ -389,8 +393,8 @@ def format_ngrams(words, logs, backoffs, starts, pool, out):
         words: int32 [n, order].
         logs: float64 [n], log10 probabilities.
         backoffs: float64 [n], log10 back-off weights; empty for the highest order.
-        starts, pool: int64 [words + 1] and uint8: word ``i`` is ``pool[starts[i]:starts[i + 1]]``.
-        out: uint8, filled; at least 2 * 16 bytes, the words and the separators for every line.
+        starts, pool: int64 [vocabulary + 1] and uint8; word ``i`` is ``pool[starts[i]:starts[i + 1]]``.
+        out: uint8, filled; must have space for the words, a separator after each, and 34 further bytes per n-gram.
     """
     at = 0
     for i in range(words.shape[0]):

@@ -1,10 +1,10 @@
-"""N-gram LM as an automaton over flat arrays, for the queries of the decoder.
+"""N-gram LM as an automaton in flat arrays, which the decoder queries.
 
-A state is an integer: the longest known context that can be extended or that has a back-off weight. One hash look-up of
-(state, word) gives the natural-log probability and the next state. If there is no entry, the state's back-off weight is
-added and the look-up is repeated for the next shorter context. Results are those of KenLM's query interface: the state
-after a word is KenLM's minimised state, without words that cannot affect later probabilities (Heafield 2011, section
-4.1).
+A state is the integer that represents a context: the longest suffix of the preceding words that is the context of an
+n-gram or has a back-off weight. A hash look-up of (state, word) gives the natural-log probability and the next state.
+If there is no entry, the back-off weight of the state is added and the look-up is repeated for the next shorter
+context. The results are those of KenLM's query interface, and states are minimised as in KenLM: they do not contain
+words that cannot affect later probabilities (Heafield 2011, section 4.1).
 """
 
 from dataclasses import dataclass
@@ -25,16 +25,16 @@ MISSING_UNK_LOG10 = -100.0
 """Log10 probability of unknown words if the ARPA file does not contain ``<unk>``, as in KenLM."""
 
 ROW = np.dtype([("key", np.int64), ("prob", np.float32), ("next", np.int32)])
-"""Row of the hash table: (state << 32 | word), natural-log probability and next state; 16 bytes, so that a look-up
-causes one cache miss."""
+"""Entry of the hash table: key (state << 32 | word), natural-log probability, and next state. An entry has 16 bytes, so
+that a look-up causes only one cache miss."""
 
 STATE = np.dtype([("link", np.int32), ("backoff", np.float32), ("offset", np.uint32), ("mask", np.uint32)])
-"""Next shorter context that is a state, the back-off weight (natural log) of moving to it, and the position of the
-words that follow the state in ``LmArrays.followers``: ``mask`` + 1 elements, a power of two, beginning at
-``offset``."""
+"""Data of a state: ``link``, the next shorter context that is a state; ``backoff``, the back-off weight (natural log)
+for moving to ``link``; ``offset`` and ``mask``, which select the elements of ``LmArrays.followers`` that belong to the
+state: ``mask`` + 1 elements (a power of two) from ``offset`` on."""
 
 FOLLOWERS = 4
-"""Maximum number of words that follow a state per element of ``LmArrays.followers``, on average."""
+"""Maximum number of followers of a state divided by the number of its elements in ``LmArrays.followers``."""
 
 UNIGRAM = np.dtype([("prob", np.float32), ("next", np.int32)])
 """Natural-log probability and next state of a word in the empty context."""
@@ -46,11 +46,11 @@ class LmArrays(NamedTuple):
     Attributes:
         rows: ``ROW`` [slots], hash table with open addressing; free slots have key -1.
         states: ``STATE`` [states].
-        unigrams: ``UNIGRAM`` [words], entries of the empty context, indexed directly.
-        followers: ``uint64`` [n], a filter: for each state, the bits of the words that follow it in ``rows`` are set. A
-            word whose bit is not set need not be looked up (``may_follow``). Most words do not follow a long context,
-            and this array is smaller than ``rows``, where a look-up is a cache miss. The first element is 0, for states
-            that no word follows.
+        unigrams: ``UNIGRAM`` [words], entries of the empty context by word id.
+        followers: ``uint64`` [n], a filter of the entries in ``rows``: every entry (state, word) sets one of the bits
+            that belong to the state. If the bit is not set, there is no entry (``may_follow``). Most words do not
+            follow a long context; for them, the filter avoids a look-up in ``rows``, a larger array in which a look-up
+            is a cache miss. The first element is 0; it belongs to all states without followers.
     """
 
     rows: np.ndarray
@@ -64,6 +64,7 @@ class Automaton:
     """An n-gram LM for queries.
 
     Attributes:
+        arrays: the arrays for kernels.
         words: vocabulary.
         order: maximum n-gram length.
         start: state after ``<s>``.
@@ -79,7 +80,7 @@ class Automaton:
     end: int
 
     def word_ids(self, words: Interner) -> np.ndarray:
-        """Return the LM's ids of another vocabulary's words, int32 [n]; unknown words become ``<unk>``."""
+        """Return the ids in the LM of the words of another vocabulary, int32 [n]; unknown words become ``<unk>``."""
         ids = self.words.ids_of(words)
         return np.where(ids < 0, self.unk, ids).astype(np.int32)
 
@@ -88,8 +89,8 @@ class Automaton:
 
         Args:
             text: words, separated by white space.
-            begin: whether the sentence begins in the state after ``<s>``.
-            end: whether ``</s>`` is included.
+            begin: begin in the state after ``<s>``, otherwise in the empty context.
+            end: include the probability of ``</s>``.
         """
         tokens = Interner()
         order = tokens.add([word.encode("utf-8") for word in text.split()])
@@ -123,8 +124,8 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
         raise InputError(f"{where}: more than 2^31 n-grams")
     rows = np.zeros(sum(counts[1:]) * 2 + 1, ROW)  # hash table with at most half of the slots in use
     rows["key"] = -1
-    # Nodes are n-grams: 0 is the empty one, then those of each order. node_links: node of the longest proper suffix;
-    # extends: 1 if the n-gram is the context of another one.
+    # A node is an n-gram: node 0 is the empty n-gram, followed by the n-grams of order 1, 2 and so on. node_links: node
+    # of the longest proper suffix; extends: 1 if the n-gram is the context of another n-gram.
     node_links = np.zeros(1 + sum(counts), np.int32)
     extends = np.zeros(1 + sum(counts), np.uint8)
     first = 1 + counts[0]
@@ -157,7 +158,7 @@ def load_automaton(path: StrPath) -> Automaton:
 
 @kernel(inline="always")
 def lm_slot(state, word, size):
-    """Return the key of (state, word), and the slot at which the search in a hash table of this size begins."""
+    """Return the key of (state, word), and the slot at which the search in a hash table with ``size`` slots begins."""
     key = (np.int64(state) << np.int64(32)) | np.int64(word)
     # the hash as a fraction of 2^32, times the size: the size need not be a power of two (Lemire 2019)
     return key, np.int64(((mix(np.uint64(key)) >> np.uint64(32)) * np.uint64(size)) >> np.uint64(32))
@@ -181,11 +182,11 @@ def word_hash(word):
 
 @kernel(inline="always")
 def follower_bit(state, word):
-    """Return the element of ``LmArrays.followers`` and the bit in it of a word that follows a state.
+    """Return the index in ``LmArrays.followers`` and the bit that record whether the word can follow the state.
 
     Args:
-        state: ``STATE``.
-        word: ``word_hash``.
+        state: element of ``LmArrays.states``.
+        word: hash of the word, from ``word_hash``.
     """
     index = np.uint64(state.offset) + ((word >> np.uint64(32)) & np.uint64(state.mask))
     return index, np.uint64(1) << (word >> np.uint64(58))
@@ -193,16 +194,17 @@ def follower_bit(state, word):
 
 @kernel(inline="always")
 def may_follow(lm, state, word):
-    """Return whether a word, given by its hash, may follow a state; if not, there is no entry in ``rows``."""
+    """Return whether ``rows`` may have an entry for a state and a word; ``word`` is the hash of the word."""
     index, bit = follower_bit(lm.states[state], word)
     return lm.followers[index] & bit != np.uint64(0)
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def back_off(lm, total, state, word):
-    """Move to the longest context that a word, given by its hash, may follow.
+    """Back off to the longest context for which ``may_follow`` is true; ``word`` is the hash of the word.
 
-    Return the total plus the back-off weights, and the state, which is 0 if the word follows no longer context.
+    Returns:
+        ``total`` plus the back-off weights, and the state of the context, which may be 0.
     """
     while state != 0 and not may_follow(lm, state, word):
         total += lm.states[state].backoff
@@ -212,13 +214,13 @@ def back_off(lm, total, state, word):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def begin_look_up(lm, total, state, word):
-    """Begin a look-up: back off as far as the filter demands, and read the first slot that may hold the entry.
+    """Begin a look-up: call ``back_off``, and read the first slot that may contain the entry.
 
     A caller with many look-ups begins all of them before it ends the first, so that their cache misses overlap.
 
     Returns:
-        The total plus the back-off weights, the state, the slot, and whether it holds the entry; in state 0, the entry
-        is that of the empty context, and there is no slot.
+        ``total`` plus the back-off weights; the state; the slot; and whether the slot contains the entry. For state 0,
+        the last two are unused, because the entry is in ``LmArrays.unigrams``.
     """
     total, state = back_off(lm, total, state, word_hash(word))
     slot, hit = np.int64(0), False
@@ -233,8 +235,8 @@ def end_look_up(lm, total, state, word, slot, hit):
     """End a look-up with the results of ``begin_look_up``.
 
     Returns:
-        If there is an entry: the total plus the probability, the next state, and True. Else the total plus the back-off
-        weight, the next shorter context, in which the word is to be looked up, and False.
+        If there is an entry: ``total`` plus the log probability, the next state, and True. Otherwise: ``total`` plus
+        the back-off weight, the next shorter context, for which the look-up must be repeated, and False.
     """
     if state == 0:
         unigram = lm.unigrams[word]
@@ -271,9 +273,9 @@ def score_sequence(lm, state, words):
 
 @kernel()
 def _child(rows, state, word):
-    """Return the node of the n-gram ``state`` + ``word``, or -1.
+    """Return the node of the n-gram that consists of the node ``state`` and ``word``, or -1 if it is not in the model.
 
-    Nodes of unigrams are word + 1; others are in the hash table.
+    The node of a unigram is ``word`` + 1; other nodes are in the hash table.
     """
     if state == 0:
         return np.int64(word) + 1
@@ -286,15 +288,15 @@ def _child(rows, state, word):
 def insert(rows, ngrams, values, first, extends, node_links):
     """Insert the n-grams of one order as nodes with consecutive numbers from ``first``.
 
-    Orders must be inserted in ascending order. While the automaton is built, keys and ``next`` contain nodes;
-    ``finish`` replaces ``next`` by states.
+    Orders must be inserted in ascending order. While the automaton is built, ``key`` and ``next`` of the hash table
+    contain nodes instead of states; ``finish`` replaces the nodes in ``next`` by states.
 
     Args:
         rows: hash table, updated.
         ngrams: int32 [n, order].
         values: float32 [n], natural-log probabilities.
         first: node of the first n-gram.
-        extends: uint8 [nodes], set to 1 for contexts.
+        extends: uint8 [nodes], set to 1 for n-grams that are contexts of the inserted n-grams.
         node_links: int32 [nodes], filled with the node of the longest proper suffix that is in the model.
 
     Returns:
@@ -315,8 +317,7 @@ def insert(rows, ngrams, values, first, extends, node_links):
         rows[slot].prob = values[i]
         rows[slot].next = first + i
         extends[context] = 1
-        # the longest suffix of the n-gram: a suffix of its context that is followed by the last word; unigrams always
-        # exist
+        # find the longest suffix of the context that forms an n-gram with the last word; the unigram always exists
         suffix = np.int64(node_links[context])
         below = _child(rows, suffix, ngrams[i, order - 1])
         while below < 0:
@@ -328,17 +329,17 @@ def insert(rows, ngrams, values, first, extends, node_links):
 
 @kernel()
 def finish(rows, is_state, node_links, next_state, states, unigrams):
-    """Replace nodes by states: the state of a node is its longest suffix that is a state.
+    """Replace nodes by states: the state of a node is the node itself or its longest suffix that is a state.
 
     Args:
-        rows: hash table, ``next`` updated.
-        is_state: bool [nodes], nodes that are contexts or have a back-off weight.
+        rows: hash table; ``next`` is updated.
+        is_state: bool [nodes], whether a node is a context or has a back-off weight.
         node_links: int32 [nodes], as filled by ``insert``.
-        next_state: int32 [nodes], work space, zeros: state of each node.
-        states: ``STATE`` [nodes below the highest order], ``link`` filled.
-        unigrams: ``UNIGRAM`` [words], ``next`` filled.
+        next_state: int32 [nodes], zeros; filled with the state of each node.
+        states: ``STATE`` [nodes below the highest order]; ``link`` is filled.
+        unigrams: ``UNIGRAM`` [words]; ``next`` is filled.
     """
-    # suffixes have smaller node numbers than the node, so their states are known
+    # the suffix of a node has a smaller number than the node, so that its state is known
     for node in range(1, node_links.shape[0]):
         shorter = next_state[node_links[node]]
         next_state[node] = node if is_state[node] else shorter
@@ -353,7 +354,7 @@ def finish(rows, is_state, node_links, next_state, states, unigrams):
 
 @kernel()
 def collect_followers(rows, states):
-    """Fill ``offset`` and ``mask`` of states; return ``LmArrays.followers``."""
+    """Fill ``offset`` and ``mask`` of all states; return ``LmArrays.followers``."""
     counts = np.zeros(states.shape[0], np.int64)
     for slot in range(rows.shape[0]):
         if rows[slot].key != -1:

@@ -1,8 +1,8 @@
-"""The automaton of an n-gram LM as one file of arrays (``rnnsmt.base.array_file``), which is mapped into memory.
+"""Storage of the automaton of an n-gram LM in a file of arrays (``rnnsmt.base.array_file``) that is mapped into memory.
 
-The arrays are those of ``LmArrays``, structured ones as 64-bit integers, and of the vocabulary; the entries ``order``,
-``start``, ``unk`` and ``end`` are the attributes of ``Automaton``, and ``texts`` describes the ARPA file. All processes
-on a machine share the pages of the file.
+The file contains the arrays of ``LmArrays``, with structured arrays stored as 64-bit integers, and the arrays of the
+vocabulary (``InternTable``). The header contains the attributes ``order``, ``start``, ``unk`` and ``end`` of
+``Automaton``, and ``texts``, which identifies the ARPA file. All processes on a machine share the pages of the file.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from rnnsmt.formats.binary_forms import describe_texts
 from rnnsmt.lm.automaton import ROW, STATE, UNIGRAM, Automaton, LmArrays, load_automaton
 
 FORMAT = "rnnsmt-ngram-model-1"
-"""Version of the format, to be changed with the arrays, their meaning or a hash function."""
+"""Version of the format; must be changed if the arrays, their meaning or a hash function change."""
 
 _STRUCTURED = {"rows": ROW, "states": STATE, "unigrams": UNIGRAM}
 
@@ -28,10 +28,10 @@ _ENTRIES = ("order", "start", "unk", "end")
 
 
 def write_automaton(lm: Automaton, path: StrPath, texts: str = "") -> None:
-    """Write an automaton, atomically.
+    """Write an automaton atomically.
 
     Args:
-        texts: description of the ARPA file.
+        texts: string that identifies the ARPA file, as returned by ``describe_texts``; stored in the file.
     """
     arrays: dict[str, NDArray[Any]] = {
         name: array.view(np.int64) if name in _STRUCTURED else array for name, array in lm.arrays._asdict().items()
@@ -52,10 +52,10 @@ def open_automaton(path: StrPath, remedy: str) -> tuple[Automaton, str, Callable
         remedy: advice at the end of error messages.
 
     Returns:
-        The automaton, ``texts``, and a function that unmaps the pages that were read so far.
+        The automaton, ``texts`` (see ``write_automaton``), and a function that unmaps the pages that were read so far.
 
     Raises:
-        InputError: the file is not complete, or one of another version.
+        InputError: the file is missing or incomplete, or has another version of the format.
     """
     arrays = ArrayFile(path, remedy, writeable=True)
     if arrays.entries.get("format") != FORMAT:
@@ -68,7 +68,7 @@ def open_automaton(path: StrPath, remedy: str) -> tuple[Automaton, str, Callable
 
 
 def binarize_lm(arpa: Path, output: Path) -> Automaton:
-    """Write the automaton of an ARPA file as ``output``, atomically; return it."""
+    """Build the automaton of an ARPA file, write it to ``output`` atomically, and return it."""
     described = describe_texts([arpa])
     lm = load_automaton(arpa)
     write_automaton(lm, output, described)

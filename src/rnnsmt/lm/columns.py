@@ -1,7 +1,7 @@
-"""Sequences of numbers that grow at the end and are read in slices, in memory or in temporary files; a radix sort.
+"""Columns of numbers in memory or in temporary files, which grow at the end and are read in slices; a radix sort.
 
-The estimator reads its columns sequentially in slices, so the same code processes a text that fits in memory (one
-slice) and one that does not (many slices; each column is a plain binary file).
+The estimator of n-gram models reads columns sequentially in slices. The same code processes a text that fits in memory
+(as a single slice) and a text that does not (in many slices; each column is a plain binary file).
 """
 
 import tempfile
@@ -22,7 +22,7 @@ LEAST = 1 << 16
 
 
 class Column:
-    """A sequence of numbers of one dtype; values are appended at the end and read in slices."""
+    """Sequence of numbers of the same dtype, which are appended at the end and read in slices."""
 
     def __init__(self, dtype: npt.DTypeLike, file: IO[bytes] | None = None) -> None:
         """Initialise an empty column, in memory or in an open file."""
@@ -79,11 +79,11 @@ class Column:
 class Workspace:
     """Factory of columns: in memory, or in temporary files once ``on_disk`` is set.
 
-    The files are unnamed, so nothing remains on disk, even if the process is killed.
+    The files have no names, so that nothing remains on disk, even if the process is killed.
 
     Args:
-        memory: memory of the whole estimation, in bytes.
-        directory: directory of the temporary files, created when needed.
+        memory: memory limit of the whole estimation in bytes.
+        directory: directory of the temporary files; created when needed.
     """
 
     def __init__(self, memory: int, directory: Path) -> None:
@@ -101,7 +101,7 @@ class Workspace:
         return Column(dtype, self.file() if self.on_disk else None)
 
     def slice_length(self, bytes_per_item: int) -> int:
-        """Return the number of items of the given size that may be in memory at a time."""
+        """Return the maximum slice length for items that need ``bytes_per_item`` bytes of memory."""
         return max(self.memory // (4 * bytes_per_item), LEAST) if self.on_disk else ALL
 
 
@@ -112,7 +112,7 @@ def slices(length: int, step: int) -> Iterator[tuple[int, int]]:
 
 
 DIGIT = 11
-"""Maximum number of bits of a radix-sort digit: 2^11 int64 bucket offsets (16 KiB) fit in the L1 cache."""
+"""Maximum number of bits of a digit of the radix sort: 2^11 int64 bucket offsets (16 KiB) fit in the L1 cache."""
 
 
 @kernel()

@@ -1,12 +1,11 @@
 """N-gram counts of all orders, adjusted for Kneser-Ney smoothing, in columns in memory or in temporary files.
 
-Orders are counted one after the other: a k-gram at a text position is identified by the number of the (k-1)-gram that
-ends there and its first word. All n-grams of an order are numbered in suffix order, that is, sorted by their last word,
-then the second-last word, and so on; words are sorted by number.
+The n-grams of an order are numbered in suffix order, that is, sorted by the last word, then the second-last word, and
+so on; words are sorted by number.
 
-The kernels sort and count packed integers: an n-gram of order k is the pair (number of its last k - 1 words among the
-(k - 1)-grams, its first word). Therefore, a 64-bit key suffices for any k, and sorting the keys sorts the n-grams in
-suffix order.
+Orders are counted one after the other. A k-gram is represented by a pair: the number of the (k-1)-gram that consists of
+its last k-1 words, and its first word. The pair is packed into a 64-bit key, which suffices for any k. The kernels sort
+and count the keys; sorting the keys sorts the k-grams in suffix order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,8 +22,8 @@ from rnnsmt.lm.columns import Column, Workspace, slices, sort_keys
 from rnnsmt.lm.text import BOS, EOS, LmVocabulary, number_files
 
 BYTES_PER_TOKEN = 140
-"""Upper bound of the memory per token at order 5 if everything is in memory, including temporary arrays; 28 bytes more
-or less for each order above or below five."""
+"""Upper bound in bytes of the memory per token at order 5 if everything is in memory, including temporary arrays; each
+order above or below 5 adds or saves 28 bytes."""
 
 
 @dataclass
@@ -33,11 +32,11 @@ class OrderCounts:
 
     Attributes:
         first: int32, first word.
-        suffix: uint32, number of the (order - 1)-gram of the last words; empty for order 1.
-        context: uint32, number of the (order - 1)-gram of the first words; empty for order 1.
+        suffix: uint32, number of the (order - 1)-gram that consists of all words but the first; empty for order 1.
+        context: uint32, number of the (order - 1)-gram that consists of all words but the last; empty for order 1.
         raw: uint32, number of occurrences.
-        adjusted: uint32, the number of occurrences for the highest order and for n-grams that begin with ``<s>``,
-            otherwise the number of distinct words that precede the n-gram.
+        adjusted: uint32, adjusted count: the number of occurrences for the highest order and for n-grams that begin
+            with ``<s>``; otherwise the number of distinct words that precede the n-gram.
     """
 
     first: Column
@@ -50,9 +49,9 @@ class OrderCounts:
         return len(self.first)
 
     def kept(self, start: int, stop: int, threshold: int) -> npt.NDArray[np.bool_]:
-        """Return which of the n-grams ``start <= i < stop`` are not pruned, bool [n].
+        """Return whether each of the n-grams ``start <= i < stop`` is kept by pruning, bool [n].
 
-        These are the n-grams with more than ``threshold`` occurrences, and the reserved words.
+        N-grams with more than ``threshold`` occurrences are kept, and so are the unigrams of the reserved words.
         """
         mask = self.raw.read(start, stop) > threshold
         if not len(self.suffix) and start <= EOS:
@@ -65,7 +64,9 @@ class Counts:
     """N-gram counts of a text.
 
     Attributes:
-        orders: n-grams of every order; ``orders[k - 1]`` are the k-grams.
+        vocabulary: words and their numbers.
+        orders: n-grams of every order; ``orders[k - 1]`` contains the k-grams.
+        lines: number of lines.
         tokens: number of words, without ``<s>`` and ``</s>``.
     """
 
@@ -83,7 +84,7 @@ class Counts:
         if not len(first):
             return np.empty((0, order), np.int32)
         suffix = level.suffix.read(start, stop).astype(np.int64)
-        # suffix numbers are ascending: only a range of the order below is needed
+        # suffix numbers are ascending, so that only a range of the next lower order is needed
         low = int(suffix[0])
         tails = self.words(order - 1, low, int(suffix[-1]) + 1)
         return np.concatenate([first[:, None], tails[suffix - low]], axis=1)
@@ -91,11 +92,11 @@ class Counts:
 
 @dataclass
 class SmoothedOrder:
-    """Probabilities and interpolation weights gamma of one order's n-grams, as columns.
+    """Probabilities and back-off weights (interpolation weights gamma) of the n-grams of one order, as columns.
 
     Attributes:
-        probability: float32, not logarithms.
-        backoff: float32; 1 for n-grams that are not a context; empty for the highest order.
+        probability: float32, probabilities (not logarithms).
+        backoff: float32, back-off weights; 1 for n-grams that are not a context; empty for the highest order.
     """
 
     probability: Column
@@ -106,7 +107,7 @@ def count_ngrams(paths: Sequence[StrPath], order: int, vocabulary: LmVocabulary,
     """Count the n-grams of orders 1 to ``order`` of text files.
 
     Args:
-        vocabulary: the vocabulary; words are added if it is open.
+        vocabulary: the vocabulary; if it is open, new words are added.
     """
     counts = Counts(vocabulary)
     words = _read_words(paths, order, counts, workspace)
@@ -130,7 +131,7 @@ def count_ngrams(paths: Sequence[StrPath], order: int, vocabulary: LmVocabulary,
 
 
 def _read_words(paths: Sequence[StrPath], order: int, counts: Counts, workspace: Workspace) -> Column:
-    """Read all texts into one column of word numbers; switch to disk if the estimation would not fit in memory."""
+    """Read all texts into a column of word numbers; set ``on_disk`` if the estimation would exceed the memory limit."""
     words = workspace.column(np.int32)
     per_token = BYTES_PER_TOKEN + 28 * (order - 5)
     meter = Meter("reading text")
@@ -152,7 +153,7 @@ def _new_order(workspace: Workspace) -> OrderCounts:
 
 
 def _count_words(words: Column, size: int, workspace: Workspace) -> OrderCounts:
-    """Count the words; words that do not occur have count 0."""
+    """Count the words, including words of the vocabulary that do not occur."""
     raw = np.zeros(size, np.int64)
     for start, stop in slices(len(words), workspace.slice_length(16)):
         raw += np.bincount(words.read(start, stop), minlength=size)
@@ -165,17 +166,17 @@ def _count_words(words: Column, size: int, workspace: Workspace) -> OrderCounts:
 def _count_order(
     words: Column, numbers: Column, order: int, last: bool, counts: Counts, workspace: Workspace
 ) -> Column:
-    """Count the n-grams of one order, and set the adjusted counts of the order below.
+    """Count the n-grams of one order, and set the adjusted counts of the next lower order.
 
     Args:
         words: word numbers of the text.
-        numbers: number of the (order - 1)-gram that ends at each position; closed afterwards, unless it is ``words``.
+        numbers: number of the (order - 1)-gram that ends at each position; closed at the end, unless it is ``words``.
         order: the order, at least 2.
         last: whether this is the highest order.
         counts: counts of the lower orders; the new order is appended.
 
     Returns:
-        The number of the n-gram that ends at each position; empty if ``last``.
+        The number of the n-gram that ends at each position of the text; empty if ``last``.
     """
     below = counts.orders[-1]
     result = _new_order(workspace)
@@ -192,7 +193,7 @@ def _count_order(
         start = len(result)
         column.append(_count_bucket(keys[:filled], contexts[:filled], (low, high, shift), last, result))
         parts.append((low, high, column))
-        # number of distinct words that precede each suffix: the number of distinct n-grams with this suffix
+        # the number of distinct words that precede a suffix is the number of distinct n-grams with this suffix
         in_front = np.bincount(result.suffix.read(start, len(result)).astype(np.int64) - low, minlength=high - low)
         begins = below.first.read(low, high) == BOS
         below.adjusted.append(np.where(begins & (order > 2), below.raw.read(low, high), in_front))
@@ -235,10 +236,10 @@ def _count_bucket(
 
 
 def _buckets(raw: Column, workspace: Workspace) -> Iterator[tuple[int, int, int]]:
-    """Yield ranges of (order - 1)-grams whose occurrences can be sorted in memory: (first, last + 1, occurrences).
+    """Yield ranges of suffixes whose occurrences can be sorted in memory: (first, last + 1, number of occurrences).
 
-    An (order - 1)-gram with too many occurrences is a separate range; memory then grows with the frequency of the most
-    frequent word, by about 60 bytes per occurrence.
+    A suffix with too many occurrences for the memory limit is a range of its own. Memory then grows with the frequency
+    of the most frequent word, by about 60 bytes per occurrence.
     """
     most = workspace.slice_length(28)
     step = workspace.slice_length(32)
@@ -259,7 +260,7 @@ def _buckets(raw: Column, workspace: Workspace) -> Iterator[tuple[int, int, int]
 def _positions(
     words: Column, numbers: Column, order: int, workspace: Workspace
 ) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.uint32]]]:
-    """Yield slices of the text for ``collect`` and ``spread``: (first words, suffix numbers)."""
+    """Yield slices of the text as arguments ``words`` and ``suffixes`` of ``collect`` and ``spread``."""
     for start, stop in slices(len(words) - order + 1, workspace.slice_length(32)):
         head = words.read(start, stop + 1)
         tail = numbers.read(start + order - 2, stop + order - 1)
@@ -274,12 +275,12 @@ def _merge(
     above: Column,
     workspace: Workspace,
 ) -> None:
-    """Merge the n-gram numbers of all ranges, each in text order, into one column over the text.
+    """Merge the n-gram numbers of all ranges of suffixes into a column with an element for every position of the text.
 
     Args:
         words, numbers, order: as in ``_count_order``.
-        parts: (low, high, n-gram numbers) of every range.
-        above: the column, filled; ``NONE`` at positions where no n-gram ends.
+        parts: (low, high, n-gram numbers in text order) of every range.
+        above: column that is filled; ``NONE`` at positions where no n-gram ends.
     """
     above.append(np.full(order - 1, NONE, np.uint32))
     cursors = [0] * len(parts)
@@ -292,8 +293,7 @@ def _merge(
 
 
 NONE = np.uint32(0xFFFFFFFF)
-"""Placeholder at positions where no n-gram of an order ends, because they are too close to the beginning of the
-sentence."""
+"""Value at positions that are too close to the beginning of a sentence for an n-gram of the order to end there."""
 
 
 @kernel()
@@ -301,12 +301,13 @@ def collect(words, suffixes, low, high, shift, keys, contexts):
     """Collect the n-grams of one order whose suffix is in ``low <= suffix < high``.
 
     Args:
-        words: int32 [n + 1], word numbers; the n-gram i begins at ``words[i]``.
-        suffixes: uint32 [n + 1]: ``suffixes[i + 1]`` is the number of the (order - 1)-gram that ends at the last word
-            of n-gram i, ``suffixes[i]`` that of the one that ends a word before, or ``NONE``.
-        shift: number of bits of a word.
+        words: int32 [n + 1], word numbers; n-gram i begins at ``words[i]``.
+        suffixes: uint32 [n + 1]; ``suffixes[i + 1]`` is the number of the (order - 1)-gram that is the suffix of n-gram
+            i, and ``suffixes[i]`` the number of its context; ``NONE`` if there is no such (order - 1)-gram.
+        low, high: range of suffixes.
+        shift: number of bits of a word number.
         keys: uint64 [n or more], filled with (suffix - low) << shift | first word.
-        contexts: uint32 [n or more], filled with the number of the first order - 1 words.
+        contexts: uint32 [n or more], filled with the number of the context.
 
     Returns:
         The number of n-grams.
@@ -325,7 +326,7 @@ def collect(words, suffixes, low, high, shift, keys, contexts):
 
 @kernel()
 def spread(words, suffixes, low, high, values, out):
-    """Write n-gram numbers, in text order, to the positions that ``collect`` selected; return how many were used.
+    """Write n-gram numbers, in text order, to the positions that ``collect`` selected; return the number of positions.
 
     Args:
         words, suffixes, low, high: as in ``collect``.
@@ -333,7 +334,7 @@ def spread(words, suffixes, low, high, values, out):
         out: uint32 [n], updated at the selected positions.
     """
     used = 0
-    for i in range(len(suffixes) - 1):  # the conditions of ``collect``, so the k-th value is of the k-th n-gram
+    for i in range(len(suffixes) - 1):  # same conditions as in ``collect``: value k belongs to its k-th n-gram
         suffix = suffixes[i + 1]
         if suffix == NONE or suffix < low or suffix >= high or words[i + 1] == 1:
             continue
@@ -348,13 +349,14 @@ def distinct(keys, origin, contexts, low, shift, base, numbers):
 
     Args:
         keys, origin: as returned by ``rnnsmt.lm.columns.sort_keys``.
-        contexts: uint32 [n], in the order before sorting.
+        contexts: uint32 [n], as filled by ``collect``, in the order before sorting.
         low, shift: as in ``collect``.
         base: number of the first n-gram.
-        numbers: uint32 [n], filled with the n-gram number of each occurrence, in the order before sorting; or empty.
+        numbers: uint32 [n], filled with the n-gram number of each occurrence, in the order before sorting; if empty,
+            nothing is written.
 
     Returns:
-        First word int32, suffix uint32, context uint32 and count uint32, each [distinct].
+        Four arrays [distinct n-grams]: first word (int32), suffix (uint32), context (uint32) and count (uint32).
     """
     n = len(keys)
     # count before filling, so that the columns have exactly the required size: they stay in memory

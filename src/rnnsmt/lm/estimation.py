@@ -1,19 +1,20 @@
 """Estimation of an n-gram LM with KenLM's lmplz, if it is installed, or with the built-in estimator.
 
-The built-in estimator computes interpolated modified Kneser-Ney probabilities from adjusted counts, with the
-conventions of lmplz: Chen and Goodman (1999), section 3; Heafield et al. (2013), section 3. For an n-gram ``v w`` of
-adjusted count a with context v::
+The built-in estimator computes interpolated modified Kneser-Ney probabilities (Chen and Goodman 1999, section 3) from
+adjusted counts, with the conventions of lmplz (Heafield et al. 2013, section 3). For an n-gram ``v w`` with context v
+and adjusted count a::
 
     p(w | v) = (a - D_k(a)) / sum_x a(v x) + gamma(v) p(w | v without its first word)
     gamma(v) = sum_x D_k(a(v x)) / sum_x a(v x)
 
-D_k depends on the order k and on a = 1, 2, 3 or more. Unigrams are interpolated with the uniform distribution over all
-words, including ``<unk>`` and ``</s>``, without ``<s>``. ``<s>`` is never predicted. ``<unk>`` has count 0, and
-therefore only its share of the uniform distribution; with a closed vocabulary, it is counted like any word.
+The discount D_k depends on the order k and on whether a is 1, 2, or 3 and more. Unigrams are interpolated with the
+uniform distribution over all words, including ``<unk>`` and ``</s>``, but without ``<s>``, which is never predicted.
+``<unk>`` has count 0 and therefore only the probability from the uniform distribution; with a closed vocabulary,
+``<unk>`` is counted like any word.
 
-If an n-gram is pruned, its whole count, and not only the discount, is added to gamma. The discounts, the sums of a
-context's counts and the counts of shorter n-grams are those of the unpruned text; the uniform distribution covers the
-words that are kept.
+If an n-gram is pruned, its whole count instead of the discount is added to the numerator of gamma. The discounts, the
+denominators and the counts of shorter n-grams are computed without pruning; the uniform distribution covers the words
+that are kept.
 """
 
 import shutil
@@ -53,15 +54,17 @@ def estimate(
     memory_mb: int = 2000,
     threads: int = 1,
 ) -> dict[str, object]:
-    """Estimate a model with the built-in estimator, and write it.
+    """Estimate a model with the built-in estimator, and write it as an ARPA file.
 
     Args:
+        inputs: text files.
         order: maximum n-gram length.
         output: the ARPA file.
-        vocabulary: closed vocabulary: all other words of the text are counted as ``<unk>``; None: open vocabulary.
+        vocabulary: closed vocabulary; all other words of the text are counted as ``<unk>``. None: open vocabulary.
         only: see ``rnnsmt.lm.arpa.write_arpa``.
-        prune: thresholds of orders 1, 2 and so on; the last one also applies to all higher orders. N-grams with at most
-            this count are pruned; empty: no pruning.
+        prune: thresholds of orders 1, 2 and so on; the last threshold also applies to all higher orders. N-grams that
+            occur at most as often as the threshold are pruned. Empty: no pruning.
+        memory_mb: memory limit in MB.
         threads: number of compression threads.
 
     Returns:
@@ -86,7 +89,7 @@ def estimate(
 
 
 def _padded(prune: Sequence[int], order: int) -> list[int]:
-    """Return a threshold for every order, 0 without pruning."""
+    """Return a threshold for every order; 0 means no pruning."""
     if wrong := pruning_mistake(prune, order):
         raise InputError(f"--prune {' '.join(map(str, prune))}: {wrong}")
     return [*prune, *[prune[-1] if prune else 0] * (order - len(prune))]
@@ -110,6 +113,7 @@ def run_lmplz(
     """Estimate a model with lmplz; inputs may be compressed, and the ARPA file is written atomically.
 
     Args:
+        lmplz: path of the program.
         order: maximum n-gram length.
         prune: as in ``estimate``.
 
@@ -149,22 +153,30 @@ def run_lmplz(
 
 
 FALLBACK = (0.5, 1.0, 1.5)
-"""Discounts of lmplz's ``--discount_fallback``, used if the text is too small to estimate them."""
+"""Discounts of the option ``--discount_fallback`` of lmplz, used if the text is too small to estimate discounts."""
 
 
 @dataclass(frozen=True)
 class Discounts:
-    """D1, D2, D3+ of one order, and whether they are the fallback."""
+    """Discounts of one order.
+
+    Attributes:
+        values: D1, D2, D3+: the discounts for adjusted counts of 1, 2, and 3 or more.
+        fallback: whether these are the fallback discounts.
+    """
 
     values: tuple[float, float, float]
     fallback: bool
 
 
 def estimate_discounts(counts_of_counts: npt.NDArray[np.int64]) -> Discounts:
-    """Estimate discounts in closed form (Chen and Goodman 1999, equation 26) from n_0 .. n_4.
+    """Estimate discounts in closed form (Chen and Goodman 1999, equation 26).
 
-    The fallback is used if one of the counts 1, 2 and 3 does not occur, or if a discount is negative or exceeds its
-    count.
+    ``FALLBACK`` is returned if no n-gram has the count 1, 2 or 3, or if the discount for a count is negative or exceeds
+    the count.
+
+    Args:
+        counts_of_counts: int64 [5], number of n-grams with adjusted count 0, 1, 2, 3 and 4.
     """
     n = counts_of_counts.astype(np.float64)
     if not (n[1] and n[2] and n[3]):
@@ -182,8 +194,8 @@ def smooth(
     """Compute probabilities and back-off weights of all orders.
 
     Args:
-        thresholds: for each order, the maximum count of pruned n-grams, see ``OrderCounts.kept``; their values in the
-            result are undefined. 0: no pruning.
+        thresholds: for each order, the maximum count of pruned n-grams, see ``OrderCounts.kept``; 0 for no pruning.
+            Probabilities and back-off weights of pruned n-grams are undefined.
 
     Returns:
         The smoothed orders, and the discounts of each order.
@@ -192,7 +204,7 @@ def smooth(
     for k, level in enumerate(counts.orders, 1):
         n = np.zeros(5, np.int64)
         for start, stop in slices(len(level), workspace.slice_length(16)):
-            # counts of 5 and more are combined, and discarded
+            # counts above 4 are combined into a single bin, which is discarded
             n += np.bincount(np.minimum(level.adjusted.read(start, stop), 5), minlength=6)[:5]
         discounts = estimate_discounts(n)
         if discounts.fallback:
@@ -226,14 +238,14 @@ def _unigrams(counts: Counts, discounts: Discounts, threshold: int, workspace: W
 def _order(
     counts: Counts, k: int, discounts: Discounts, threshold: int, below: SmoothedOrder, workspace: Workspace
 ) -> SmoothedOrder:
-    """Smooth one order, and fill the back-off weights of the order below; release the column of contexts."""
+    """Smooth order k, and set the back-off weights of order k - 1; close the column of contexts."""
     level, contexts = counts.orders[k - 1], len(counts.orders[k - 2])
     occurrences = level.raw if threshold else level.adjusted  # without pruning, both exceed the threshold 0
     table = np.array([0.0, *discounts.values])
     denominators = workspace.column(np.float64)
     step = workspace.slice_length(32)
-    # Contexts are not sorted: for every slice of contexts, all n-grams are read, and the kernels select those of the
-    # slice.
+    # N-grams are not sorted by context: for every slice of contexts, all n-grams are read, and the kernels select the
+    # n-grams with a context in the slice.
     for low, high in slices(contexts, step):
         denominator, mass = np.zeros(high - low), np.zeros(high - low)
         for start, stop in slices(len(level), step):
@@ -249,7 +261,7 @@ def _order(
         for low, high in slices(contexts, step):
             denominator, gamma = denominators.read(low, high), below.backoff.read(low, high)
             discounted(context, adjusted, table, low, denominator, gamma, share, weight)
-        # suffixes are ascending: only a range of the order below is needed
+        # suffix numbers are ascending, so that only a range of the next lower order is needed
         suffix = level.suffix.read(start, stop).astype(np.int64)
         lower = below.probability.read(int(suffix[0]), int(suffix[-1]) + 1)
         result.probability.append(share + weight * lower[suffix - suffix[0]])
@@ -260,18 +272,18 @@ def _order(
 
 @kernel()
 def add_contexts(context, count, occurrences, threshold, discounts, low, denominator, mass):
-    """Add adjusted counts and discounts to their contexts ``low <= context < low + len(mass)``.
+    """Add adjusted counts and discounts of n-grams to their contexts, if ``low <= context < low + len(mass)``.
 
-    If an n-gram is pruned, its whole count is added to the mass, and not only the discount.
+    For a pruned n-gram, the whole count is added to ``mass`` instead of the discount.
 
     Args:
         context: uint32 [n], context of each n-gram.
         count: uint32 [n], adjusted counts.
-        occurrences: uint32 [n], above ``threshold`` for n-grams that are kept.
-        discounts: float64 [4], for counts 0, 1, 2, 3 or more.
-        low: first context.
-        denominator: float64 [contexts], sum of counts, updated.
-        mass: float64 [contexts], sum of discounts, updated.
+        occurrences: uint32 [n], number of occurrences; n-grams that occur more often than ``threshold`` are kept.
+        discounts: float64 [4], discounts for counts 0, 1, 2, and 3 or more.
+        low: first context of the slice.
+        denominator: float64 [contexts of the slice], sums of counts, updated.
+        mass: float64 [contexts of the slice], sums of discounts, updated.
     """
     for i in range(len(context)):
         at = np.int64(context[i]) - low
@@ -285,18 +297,17 @@ def add_contexts(context, count, occurrences, threshold, discounts, low, denomin
 
 @kernel()
 def discounted(context, count, discounts, low, denominator, gamma, share, weight):
-    """Compute (count - discount) / denominator and the interpolation weight of n-grams.
-
-    Only n-grams whose context is in the slice are updated.
+    """Compute the terms of the interpolation for n-grams whose context is in a slice.
 
     Args:
         context: uint32 [n], context of each n-gram.
         count: uint32 [n], adjusted counts.
-        discounts: float64 [4], for counts 0, 1, 2, 3 or more.
+        discounts: float64 [4], discounts for counts 0, 1, 2, and 3 or more.
         low: first context of the slice.
-        denominator: float64 [contexts of the slice], sum of counts.
+        denominator: float64 [contexts of the slice], sums of counts.
         gamma: float32 [contexts of the slice], interpolation weights.
-        share, weight: float64 [n], filled.
+        share: float64 [n], set to (count - discount) / denominator.
+        weight: float64 [n], set to the interpolation weight.
     """
     for i in range(len(context)):
         at = np.int64(context[i]) - low

@@ -34,10 +34,10 @@ def estimate(
 ) -> Written:
     r"""Estimate an interpolated modified Kneser-Ney language model and write it as an ARPA file.
 
-    The model is the same as that of KenLM's lmplz (Heafield et al. 2013): unigrams are interpolated with the uniform
+    The model is the same as with KenLM's lmplz (Heafield et al. 2013): unigrams are interpolated with the uniform
     distribution, and n-grams that begin with ``<s>`` keep their raw counts. ``estimator="auto"`` uses lmplz if it is on
     PATH, and the built-in estimator otherwise. ``prune=[0, 0, 1]`` discards the n-grams of three or more words that
-    occur once; their probability mass goes to the shorter contexts.
+    occur once; their probability mass is given to the back-off distribution.
 
     Words are separated by spaces and tabs; ``<s>``, ``</s>`` and ``<unk>`` must not occur as words. If a text is too
     small to estimate discounts, the fallback discounts of lmplz (0.5, 1 and 1.5) are used, with a warning.
@@ -61,7 +61,7 @@ def estimate(
 
     Raises:
         InputError: the text is empty, or contains ``<s>``, ``</s>`` or ``<unk>``; the thresholds of ``prune`` decrease
-            or are more than ``order``; lmplz is not installed or fails.
+            or there are more of them than ``order``; lmplz is not installed or fails.
     """
     from rnnsmt.lm.estimation import estimate, find_lmplz, run_lmplz
 
@@ -77,10 +77,11 @@ def estimate(
 
 @operation(version=1)
 def binarize(lm: InputFile, output: OutputFile) -> Written:
-    r"""Convert an n-gram language model to a memory-mapped binary file, as KenLM's build_binary.
+    r"""Convert an n-gram language model to a memory-mapped binary file, like KenLM's build_binary.
 
-    Instead of reading lm.arpa.gz, the decoder maps lm.binary.safetensors, which is beside it or in the ``model_dir``.
-    All processes on a machine share its memory pages. `search binarize` converts the tables of a model, too.
+    Instead of reading lm.arpa.gz, the decoder maps lm.binary.safetensors, which is in the same directory or in the
+    ``model_dir``. All processes on a machine share its memory pages. `search binarize` also converts the tables of a
+    model.
 
     Example, in the directory of a run of the demo corpus:
 

@@ -1,4 +1,4 @@
-"""Queries of n-gram models for whole texts, with KenLM: log10 probabilities, and the perplexity of a text."""
+"""Queries of n-gram models with KenLM: log10 probabilities of words, and the perplexity of a text."""
 
 import io
 import os
@@ -19,10 +19,7 @@ LOG2_10 = 3.321928094887362
 
 
 def load_kenlm(path: StrPath) -> kenlm.Model:
-    """Load an ARPA file (plain, .gz, .bz2, .xz) or a binary file of KenLM, of order 2 to 6.
-
-    Lines that are scored are tokenised and in UTF-8; every line begins with ``<s>``.
-    """
+    """Load a model of order 2 to 6 from an ARPA file (plain, .gz, .bz2, .xz) or a binary file of KenLM."""
     with open_binary(path) as stream:
         if not stream.peek().startswith(KENLM_MAGIC):
             check_header(path)  # KenLM reads malformed counts as huge numbers and crashes
@@ -35,7 +32,7 @@ def load_kenlm(path: StrPath) -> kenlm.Model:
 
 
 def _load(file: str, path: StrPath) -> kenlm.Model:
-    """Load an uncompressed file; ``path`` is its name in messages."""
+    """Load an uncompressed file; ``path`` is the path shown in error messages."""
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
@@ -44,7 +41,7 @@ def _load(file: str, path: StrPath) -> kenlm.Model:
     except UnicodeDecodeError:
         reason = "not UTF-8"
     except (OSError, RuntimeError) as error:
-        # without source location, as one line of bounded length
+        # remove the source location; join lines and limit the length
         reason = re.sub(r"\(\S+ in .*? threw \w+(?: because `.*?')?\. ?", "(", " ".join(str(error).split()))
         reason = reason.replace(file, str(path))
         reason = reason if len(reason) <= 300 else f"{reason[:200]} ... {reason[-80:]}"
@@ -60,10 +57,11 @@ class Perplexity:
     Attributes:
         words: number of words, without ``</s>``.
         oov: number of words that the model does not contain.
-        log10: sum of all base-10 log probabilities, including ``</s>`` of every sentence.
-        log10_oov: part of ``log10`` that is due to unknown words.
-        perplexity: over words and ``</s>``; unknown words have the probability of ``<unk>``.
-        perplexity_without_oov: the same, without unknown words in sum and count (KenLM's query prints both).
+        sentences: number of lines.
+        log10: sum of the base-10 log probabilities of all words and of ``</s>`` at the end of every sentence.
+        log10_oov: sum of the base-10 log probabilities of unknown words.
+        perplexity: perplexity over words and ``</s>``; unknown words have the probability of ``<unk>``.
+        perplexity_without_oov: perplexity over known words and ``</s>`` (the ``query`` of KenLM prints both).
     """
 
     sentences: int
@@ -76,7 +74,7 @@ class Perplexity:
 
     @property
     def figures(self) -> dict[str, object]:
-        """Return the figures of the last line in the log of the command."""
+        """Return the statistics for the last line in the log of the command."""
         return {
             "sentences": self.sentences,
             "words": self.words,
@@ -91,16 +89,16 @@ class Perplexity:
 
 
 def measure(model: kenlm.Model, lines: Iterable[str], name: str) -> Perplexity:
-    """Compute the perplexity of tokenised lines; lines without words are counted as ``</s>`` only.
+    """Compute the perplexity of tokenised lines; a line without words consists of ``</s>`` only.
 
     Args:
-        name: name of the text in the error message.
+        name: name of the text for the error message.
     """
     sentences = events = oov = 0
     total = unknown = 0.0
     for line in lines:
         sentences += 1
-        for log10, _, is_oov in model.full_scores(line.encode()):  # of the words and </s>
+        for log10, _, is_oov in model.full_scores(line.encode()):  # scores of the words and of </s>
             events += 1
             total += log10
             if is_oov:

@@ -1,7 +1,7 @@
-"""Conversion of text to word numbers: ``<s>`` w1 ... wn ``</s>`` for every line, as in lmplz.
+"""Conversion of text to word numbers, with ``<s>`` and ``</s>`` around the words of every line, as in lmplz.
 
-Words are sequences of bytes other than NUL, tab, newline, carriage return and space, the separators of lmplz: other
-Unicode spaces are part of a word.
+Words are separated by NUL, tab, newline, carriage return and space, as in lmplz; other Unicode spaces are part of a
+word.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,10 +23,10 @@ RESERVED_BYTES = frozenset(word.encode() for word in RESERVED)
 
 
 class LmVocabulary:
-    """Words and their numbers: ``<unk>`` 0, ``<s>`` 1, ``</s>`` 2, others from 3 in the order in which they are added.
+    """Vocabulary: ``<unk>``, ``<s>`` and ``</s>`` have the numbers 0, 1 and 2; other words are numbered as added.
 
     Args:
-        words: if given, the vocabulary is closed: it contains only these words, and all others are ``<unk>``.
+        words: words of a closed vocabulary, in which all other words are ``<unk>``; None for an open vocabulary.
     """
 
     def __init__(self, words: Iterable[str] | None = None) -> None:
@@ -41,20 +41,21 @@ class LmVocabulary:
 
     @property
     def starts(self) -> npt.NDArray[np.int64]:
-        """Return int64 [words + 1 or more]: word ``i`` is ``pool[starts[i]:starts[i + 1]]``."""
+        """Return the first byte of each word in ``pool``, int64 [words + 1 or more]."""
         return self._strings.table.offsets
 
     @property
     def pool(self) -> npt.NDArray[np.uint8]:
-        """Return the words in UTF-8, concatenated, uint8."""
+        """Return the concatenated words in UTF-8, uint8; word ``i`` is ``pool[starts[i]:starts[i + 1]]``."""
         return self._strings.table.arena
 
     def number(self, block: npt.NDArray[np.uint8], path: StrPath, line: int) -> npt.NDArray[np.int32]:
         """Return the word numbers of a block of whole lines, with ``<s>`` and ``</s>``.
 
         Args:
-            block: uint8, lines with their newline.
-            path, line: file, and number of lines before the block, for the error message.
+            block: uint8, lines, each ending with a newline.
+            path: the file, for the error message.
+            line: number of lines before the block, for the error message.
         """
         out = np.empty(2 * len(block) + 1, np.int32)
         if not self.closed:
@@ -65,7 +66,7 @@ class LmVocabulary:
         return out[:written].copy()
 
     def mask(self, words: Iterable[str]) -> npt.NDArray[np.bool_]:
-        """Return which words are in ``words`` or reserved, bool [words]."""
+        """Return whether each word of the vocabulary is in ``words`` or reserved, bool [size of the vocabulary]."""
         chosen = {*words, *RESERVED}
         return np.fromiter((word in chosen for word in self.words()), np.bool_, self.size)
 
@@ -86,7 +87,7 @@ def refuse_reserved(words: Iterable[bytes], path: StrPath, line: int) -> None:
 
 
 def read_blocks(path: StrPath, size: int = BLOCK_BYTES) -> Iterator[tuple[bytes, int]]:
-    """Yield blocks of whole UTF-8 lines, and the number of lines before each; every block ends with a newline."""
+    """Yield blocks of whole UTF-8 lines and the number of lines before each block; every block ends with a newline."""
     lines = 0
     for block in read_line_blocks(path, size):
         check_utf8(block, path, lines)
@@ -95,7 +96,7 @@ def read_blocks(path: StrPath, size: int = BLOCK_BYTES) -> Iterator[tuple[bytes,
 
 
 def number_files(paths: Sequence[StrPath], vocabulary: LmVocabulary) -> Iterator[tuple[npt.NDArray[np.int32], int]]:
-    """Yield (word numbers, number of lines) of the files' blocks; new words are added to an open vocabulary."""
+    """Yield (word numbers, number of lines) for blocks of text files; new words are added to an open vocabulary."""
     for path in paths:
         for block, lines in read_blocks(path):
             data = np.frombuffer(block, np.uint8)
@@ -129,12 +130,13 @@ def number_sentences(block, closed, table, out):
 
     Args:
         block: uint8 [bytes], ends with a newline.
-        closed: whether words that are not in the table become ``<unk>``; otherwise, they are added.
-        table: vocabulary, ``InternTable``; if open, it must have capacity for the words of the block.
-        out: int32 [at least 2 * bytes + 1], filled with ``<s> w1 ... wn </s>`` of every line.
+        closed: whether words that are not in the table become ``<unk>``; otherwise, they are added to the table.
+        table: vocabulary, ``InternTable``; if it is open, it must have capacity for the words of the block.
+        out: int32 [at least 2 * bytes + 1], filled with the numbers of ``<s> w1 ... wn </s>`` for every line.
 
     Returns:
-        The number of elements written, the line of a reserved word (0-based) or -1, and the number of this word.
+        The number of elements written; the 0-based line of the first reserved word in the text, or -1 if there is none;
+        and the number of this reserved word.
     """
     written = 0
     line = 0

@@ -1,4 +1,4 @@
-"""Phrase pairs and their scores, score columns, the table of the search, and tables in Moses format."""
+"""Phrase pairs and their scores, score columns, the phrase table of the decoder, and tables in Moses format."""
 
 from rnnsmt.phrases.operations import (
     augment,

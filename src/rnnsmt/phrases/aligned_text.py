@@ -1,7 +1,7 @@
-"""Word-aligned parallel text as flat integer arrays: reading, with checks of every line.
+"""Reading and checking of word-aligned parallel text, as flat integer arrays.
 
 Words are byte strings separated by spaces. An ``Interner`` numbers them in order of first occurrence. Several corpora
-are read one after the other, with the same numbers.
+are read one after the other, and a word has the same number in all of them.
 """
 
 import re
@@ -19,7 +19,7 @@ from rnnsmt.base.kernels.strings import Interner
 from rnnsmt.base.reading import check_tokenised, read_byte_lines
 
 BLOCK_TOKENS = 400_000
-"""Number of source and target words of a block: a few megabytes of arrays, enough to use the kernels efficiently."""
+"""Total number of source and target words in a block; the arrays of a block take a few megabytes."""
 
 
 @dataclass
@@ -28,9 +28,9 @@ class AlignedBlock:
 
     Attributes:
         source, target: int32, word numbers of all sentences, concatenated.
-        links: int32 [L, 2], source and target position in the sentence, sorted by target, then source position within a
-            sentence, without duplicates.
-        source_offsets, target_offsets, link_offsets: int64 [S + 1], offset of each sentence in the flat arrays.
+        links: int32 [L, 2], distinct pairs (source position, target position), sorted by target position, then source
+            position, within each sentence pair.
+        source_offsets, target_offsets, link_offsets: int64 [S + 1], offset of each sentence pair in the flat arrays.
     """
 
     source: NDArray[np.int32]
@@ -58,7 +58,7 @@ class TextStats:
     unaligned_sentences: int = 0
 
     def as_dict(self) -> dict[str, object]:
-        """Return the statistics for the last log line of a stage; rare events only if they occurred."""
+        """Return the statistics for the last line of the log; numbers of rare events are omitted if they are 0."""
         figures: dict[str, object] = {
             "sentence pairs": self.sentences,
             "source words": self.source_words,
@@ -94,7 +94,9 @@ def read_aligned_blocks(
 
     Args:
         sources, targets, alignments: files; the n-th files are parallel.
-        tokens: number of source and target words of a block; None: ``BLOCK_TOKENS``.
+        source_words, target_words: vocabularies, to which new words are added.
+        figures: statistics, updated.
+        tokens: total number of source and target words in a block; None for ``BLOCK_TOKENS``.
     """
     check_file_lists(sources, targets, alignments)
     for paths in zip(sources, targets, alignments, strict=True):
@@ -139,7 +141,7 @@ def _read_rows(paths: tuple[str, str, str], most: int) -> Iterator[tuple[int, Ro
 
 
 def _check_text(paths: tuple[str, str, str], first: int, rows: Rows) -> None:
-    """Check the source and target lines, of which ``first`` is the number of the first one."""
+    """Check source and target lines; ``first`` is the number of the first line."""
     for path, lines in zip(paths[:2], rows[:2], strict=True):
         check_tokenised(b"\n".join(lines), path, first - 1)
 
@@ -170,7 +172,7 @@ def _to_block(
     lengths = np.diff(source_offsets), np.diff(target_offsets)
     links, link_offsets, repeated, bad_row, bad_byte, problem = parse_links(text, *lengths)
     if problem:
-        # only these four characters end a link: a form feed is a part of it
+        # only these four characters end a link; other white space, e.g. a form feed, is part of it
         token = re.split(rb"[ \t\r\n]", text[bad_byte : bad_byte + 40].tobytes())[0].decode("utf-8", "backslashreplace")
         n_source, n_target = lengths[0][bad_row], lengths[1][bad_row]
         raise InputError(
@@ -182,7 +184,7 @@ def _to_block(
 
 
 LINK_ERRORS = {1: "not a list of links i-j", 2: "a link points beyond the end of the sentence"}
-"""Messages of the problems that ``parse_links`` returns."""
+"""Messages for the problems that ``parse_links`` returns."""
 
 
 @kernel()
@@ -204,9 +206,9 @@ def parse_links(text: Any, source_lengths: Any, target_lengths: Any) -> Any:
         source_lengths, target_lengths: int64 [S], number of words of each sentence.
 
     Returns:
-        Links int32 [L, 2], sorted by (target, source) in a sentence, without duplicates; offsets int64 [S + 1]; the
-        number of repeated links; the row and the index in ``text`` of the first invalid link, and its problem (0: none,
-        otherwise a key of ``LINK_ERRORS``).
+        Six values: links int32 [L, 2] and offsets int64 [S + 1], as in ``AlignedBlock``; the number of repeated links;
+        the row of the first invalid link; the index of this link in ``text``; and the problem (a key of
+        ``LINK_ERRORS``, or 0 if all links are valid).
     """
     sentences = source_lengths.shape[0]
     links = np.empty((_count_dashes(text), 2), np.int32)

@@ -1,6 +1,6 @@
-"""Additional columns of a phrase table, from arrays with one score per line.
+"""Addition of score columns to a phrase table, from arrays with one score per line.
 
-The columns can be added to the table of a model of Moses, whose moses.ini is then copied with their weights.
+If the table is part of a model with a moses.ini, a copy of the moses.ini with weights for the columns is written.
 """
 
 from collections.abc import Sequence
@@ -20,18 +20,18 @@ from rnnsmt.formats.phrase_table import read_table_lines
 from rnnsmt.phrases.column_files import ColumnScores
 
 COLUMN_WEIGHT = 0.2
-"""Weight of a log probability before tuning, the same as that of every phrase score in Moses' untuned models."""
+"""Weight before tuning of a column of log probabilities; untuned models of Moses have it for every phrase score."""
 
 COUNT_WEIGHT = 0.0
-"""Weight of a count before tuning."""
+"""Weight before tuning of a column of counts."""
 
 
 def augment_table(table: str, columns: Sequence[Sequence[str]], output: str, threads: int = 1) -> dict[str, object]:
     """Write the table with an additional column of probabilities for each of ``columns``.
 
     Args:
-        table: the phrase table; it is streamed, and everything else is copied byte by byte.
-        columns: for each column its files, in the order of the table's lines.
+        table: the phrase table, which is streamed; the rest of each line is copied unchanged.
+        columns: the files of each column, in the order of the lines of the table.
         threads: number of compression threads.
 
     Returns:
@@ -48,7 +48,7 @@ def augment_table(table: str, columns: Sequence[Sequence[str]], output: str, thr
             parts = [column.probabilities(np.arange(lines, lines + count)) for column in opened]
             lines += count
             if any(len(values) < count for values in parts):
-                continue  # the table is longer than a column: only count lines, for the message
+                continue  # the table is longer than a column: only count the lines, for the error message
             buffer = np.empty(max_output_bytes(len(text), count, len(parts)), np.uint8)
             filled = insert_scores(text, bounds, np.stack(parts, 1), buffer)
             out.write(buffer[:filled].data)
@@ -73,7 +73,7 @@ def augment_model(
 ) -> dict[str, object]:
     """Write the table of a model with additional columns, and a copy of its moses.ini that refers to this table.
 
-    Moses resolves relative paths against its working directory: those in the copy are absolute.
+    All paths in the copy are absolute, because Moses resolves relative paths against its working directory.
 
     Args:
         path: the moses.ini.
@@ -113,7 +113,7 @@ _BLANK, _NEWLINE = 32, 10
 def _copy(block: Any, begin: Any, end: Any, out: Any, at: Any) -> Any:
     """Copy block[begin:end] to ``at``; return the index after the copy.
 
-    A loop, because numba takes seconds to compile this as one assignment of slices.
+    This is a loop, because numba takes seconds to compile an assignment of slices.
     """
     for position in range(begin, end):
         out[at] = block[position]
@@ -123,13 +123,13 @@ def _copy(block: Any, begin: Any, end: Any, out: Any, at: Any) -> Any:
 
 @kernel()
 def insert_scores(block: Any, bounds: Any, columns: Any, out: Any) -> Any:
-    """Copy whole lines with additional numbers after the scores of each; return the number of bytes written.
+    """Copy whole lines, inserting numbers after the scores of each line; return the number of bytes written.
 
     Args:
-        block: uint8, lines with their newline.
+        block: uint8, lines with their newlines.
         bounds: int64 [lines, FIELDS, 2], as filled by ``split_table_lines``.
-        columns: float64 [lines, C], in the range of ``put_number``.
-        out: uint8, at least ``max_output_bytes``, filled.
+        columns: float64 [lines, C], the C numbers to insert into each line, in the range of ``put_number``.
+        out: uint8 [at least ``max_output_bytes``], filled.
     """
     at, begin = 0, 0
     for line in range(bounds.shape[0]):

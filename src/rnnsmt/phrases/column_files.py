@@ -1,18 +1,18 @@
-"""Files of columns: arrays with one element for each pair of a store (``rnnsmt.phrases.pairs``), by name.
+"""Files of columns: named arrays with one element for each pair in a file of phrase pairs (``rnnsmt.phrases.pairs``).
 
-A file of arrays (``rnnsmt.base.array_file``), with the entry ``pairs``, the fingerprint of the store. There are three
-kinds:
+A file of columns is a file of arrays (``rnnsmt.base.array_file``). Its header entry ``pairs`` is the fingerprint of the
+phrase pairs. There are three kinds of files:
 
-* Scores of the phrase table (`phrases score`): scores in Moses' order (``SCORE_NAMES``), ``links`` (bit 8 · target +
-  source), the counts of target phrase, source phrase and pair (``COUNT_NAMES``), and ``affiliations``, which has one
-  element for each target word (``rnnsmt.align.affiliation``). An imported table has no links; its counts are 0 if it
-  does not have them.
-* Reordering scores (`phrases reordering`): ``ORIENTATIONS``.
-* A score column of systems (`phrases column`): ``score``, natural logarithms or counts, with the entry ``name``. A file
-  may be a part: the entry ``begin`` is its first pair.
+* Scores of the phrase table (`phrases score`): the scores in the order of Moses (``SCORE_NAMES``); ``links``, as a bit
+  mask (``rnnsmt.phrases.scores``); the counts of the target phrase, of the source phrase and of the pair
+  (``COUNT_NAMES``); and ``affiliations``, with one element for each target word (``rnnsmt.align.affiliation``). If the
+  scores were imported from a table in Moses format, there are no links, and counts that the table lacks are 0.
+* Scores of the reordering table (`phrases reordering`): ``ORIENTATIONS``.
+* A score column (`phrases column`): ``score``, natural logarithms or counts; the header entry ``name`` is the name of
+  the column. If the file contains a shard of the column, the header entry ``begin`` is the index of its first pair.
 
-Scores of the first two kinds are probabilities of six significant digits, as in Moses' text, in single precision
-(``rnnsmt.base.kernels.decimals``). The entry ``scores`` lists their names in order (JSON).
+The scores of the first two kinds are probabilities with six significant digits, as in the text files of Moses, in
+single precision (``rnnsmt.base.kernels.decimals``). The header entry ``scores`` lists their names in order (JSON).
 """
 
 import json
@@ -31,7 +31,7 @@ from rnnsmt.base.paths import StrPath
 from rnnsmt.phrases.pairs import PhrasePairs
 
 SCORE_NAMES = ("p(source|target)", "lex(source|target)", "p(target|source)", "lex(target|source)")
-"""Scores of a phrase table, in Moses' order."""
+"""Names of the scores of a phrase table, in the order of Moses."""
 
 COUNT_NAMES = ("count(target)", "count(source)", "count")
 
@@ -40,14 +40,15 @@ LINKS, AFFILIATIONS, SCORE = "links", "affiliations", "score"
 ORIENTATIONS = tuple(
     f"{orientation} {side}" for side in ("previous", "next") for orientation in ("monotone", "swap", "discontinuous")
 )
-"""Reordering scores with respect to the previous and the next phrase, in Moses' order (wbe-msd-bidirectional-fe)."""
+"""Names of the reordering scores with respect to the previous and the next phrase, in the order of Moses
+(wbe-msd-bidirectional-fe)."""
 
 MIN_PROBABILITY = 1e-40
-"""Minimum probability of a column in a table; smaller ones are replaced. Moses takes the logarithm of a column, and
-cannot distinguish values below exp(-100)."""
+"""Minimum probability that a column adds to a table; smaller probabilities are replaced by it. Moses uses the logarithm
+of the probability and cannot distinguish values below exp(-100)."""
 
 MAX_SCORE = 20.0
-"""Maximum score of a column: a log probability is not positive, and a larger count is not plausible."""
+"""Maximum score in a column: a log probability is at most 0, and larger counts are implausible."""
 
 REMEDY = "compute it again"
 
@@ -56,12 +57,13 @@ REMEDY = "compute it again"
 def write_columns(
     path: StrPath, pairs: PhrasePairs, types: Mapping[str, DTypeLike], scores: Sequence[str] = (), **entries: object
 ) -> Iterator[ArrayWriter]:
-    """Write columns of a store, atomically; the arrays are appended to in the ``with`` block.
+    """Write a file of columns atomically; the ``with`` block appends values to the arrays.
 
     Args:
-        types: the types of the arrays by name.
-        scores: names of the scores in the order of a table.
-        entries: further entries, ``name`` and ``begin`` of a column.
+        pairs: the phrase pairs.
+        types: type of each array by name.
+        scores: names of the arrays that are scores, in the order of the table.
+        entries: further header entries, such as ``name`` and ``begin`` of a score column.
     """
     with write_arrays(path, types) as out:
         yield out
@@ -70,18 +72,23 @@ def write_columns(
 
 
 class TableScores:
-    """The scores of a table or reordering table of a store.
+    """Scores of phrase pairs in a phrase table or reordering table, from a file of columns.
 
     Attributes:
         names: names of the scores in the order of the table.
-        arrays: the arrays, by name.
+        arrays: the arrays of the file by name.
     """
 
     def __init__(self, path: StrPath, pairs: PhrasePairs, command: str) -> None:
-        """Map a file; ``command`` creates it.
+        """Map a file.
+
+        Args:
+            path: the file.
+            pairs: the phrase pairs.
+            command: command that creates such a file, for error messages.
 
         Raises:
-            InputError: the file is not complete, or its scores are those of other pairs.
+            InputError: the file is missing or incomplete, or contains scores of other phrase pairs.
         """
         remedy = f"create it with `{command}`"
         self.arrays = ArrayFile(path, remedy)
@@ -94,7 +101,7 @@ class TableScores:
             raise InputError(f"{path}: does not have a score for each of the {len(pairs):,} pairs; {remedy}")
 
     def probabilities(self, rows: NDArray[np.int64] | slice) -> NDArray[np.float64]:
-        """Return the scores of some pairs as numbers of six digits [rows, scores]."""
+        """Return the scores of the pairs ``rows``, rounded to six significant digits, [rows, scores]."""
         return six_digits(np.stack([self.arrays[name][rows] for name in self.names], axis=1))
 
     def release(self) -> None:
@@ -108,21 +115,22 @@ def _check_pairs(arrays: ArrayFile, pairs: PhrasePairs) -> None:
 
 
 class ColumnScores:
-    """One score for each pair, a natural logarithm or a count, from one file or from consecutive parts.
+    """A score column: a natural logarithm or a count for each pair, from one file or from consecutive shards.
 
     Attributes:
-        name: the files, for messages.
-        label: name of the score, ``score`` if it is not known.
+        name: the paths of the files, for error messages.
+        label: name of the column; ``score`` if the file has no name.
     """
 
     def __init__(self, paths: Sequence[StrPath], pairs: PhrasePairs | None = None) -> None:
         """Map files that `phrases column` has written.
 
         Args:
-            pairs: the store whose pairs were scored; None: not known, as for the lines of a table in text form.
+            paths: the file, or the files of all shards in order.
+            pairs: the phrase pairs that were scored, for a check; None if they are not available.
 
         Raises:
-            InputError: a file is not complete, parts are missing, or the scores are those of other pairs.
+            InputError: a file is missing or incomplete, a shard is missing, or the scores belong to other phrase pairs.
         """
         self.name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} to {Path(paths[-1]).name}"
         self.label = SCORE
@@ -148,30 +156,30 @@ class ColumnScores:
 
     @property
     def is_count(self) -> bool:
-        """Return whether all scores are whole numbers, as counts and unlike log probabilities."""
+        """Return whether all scores are integers, which means that they are counts and not log probabilities."""
         return all(np.array_equal(scores, np.rint(scores)) for _, scores in self._parts)
 
     def scores(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of some pairs, in any order."""
+        """Return the scores of the pairs ``rows``, which may be in any order, [rows]."""
         order = np.argsort(rows, kind="stable")
         scores = np.empty(len(rows))
         scores[order] = np.concatenate([scores[places] for _, scores, places in self._pieces(rows[order])])
         return scores
 
     def _pieces(self, rows: NDArray[np.int64]) -> Iterator[tuple[Path, NDArray[np.float32], NDArray[np.int64]]]:
-        """Yield the parts with the places of ``rows``, ascending, in them."""
+        """Yield the path and scores of each shard, and the ``rows`` (ascending) in it, as indices in the shard."""
         for (path, scores), after in zip(self._parts, self._ends, strict=True):
             first = int(after) - len(scores)
             yield path, scores, rows[slice(*np.searchsorted(rows, (first, after)))] - first
 
     def probabilities(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return exp(score) of some pairs, at least ``MIN_PROBABILITY``.
+        """Return the probabilities exp(score) of pairs, at least ``MIN_PROBABILITY``.
 
         Args:
-            rows: the pairs, ascending.
+            rows: indices of the pairs, in ascending order.
 
         Returns:
-            float64 [rows], or fewer elements if the column is shorter.
+            float64 [rows]; fewer elements if the column has fewer pairs.
         """
         pieces = []
         for path, scores, places in self._pieces(rows):
@@ -186,15 +194,20 @@ class ColumnScores:
 
 
 def open_columns(columns: Sequence[Sequence[StrPath]], pairs: PhrasePairs) -> list[ColumnScores]:
-    """Map the columns of a system, each in one or several files."""
+    """Map several score columns; each is given as a list of files, see ``ColumnScores``."""
     return [ColumnScores(paths, pairs) for paths in columns]
 
 
 def arrays_of(scores: TableScores, names: Sequence[str], what: str) -> list[NDArray[Any]]:
-    """Return further arrays of a table by name.
+    """Return arrays of a file of scores by name.
+
+    Args:
+        scores: the file.
+        names: names of the arrays.
+        what: remedy at the end of the error message.
 
     Raises:
-        InputError: the file lacks one; ``what`` needs it.
+        InputError: the file does not contain an array.
     """
     missing = [name for name in names if name not in scores.arrays]
     if missing:

@@ -1,7 +1,7 @@
-"""Score columns: numbers of phrase pairs that are features of systems.
+"""Score columns: a score for each phrase pair, used as a feature of the log-linear model.
 
-``rnnsmt.registries.FEATURES`` lists them. `phrases column` computes a column, and `phrases augment` adds it to the
-phrase table.
+``rnnsmt.registries.FEATURES`` lists the features. `phrases column` computes a column, and `phrases augment` adds it to
+a phrase table.
 """
 
 from abc import ABC, abstractmethod
@@ -22,13 +22,13 @@ BLOCK = 1 << 16
 
 
 class ColumnInputs(NamedTuple):
-    """The inputs and options of the computation of a column.
+    """Inputs and options for the computation of a column.
 
     Attributes:
         pairs: the phrase pairs.
-        begin, end: the pairs ``begin`` to ``end - 1`` are scored.
-        vocabularies: directory of the vocabularies of the networks, if the column uses them.
-        model: file of the trained network, if the column has one.
+        begin, end: range of the pairs to score: ``begin`` to ``end - 1``.
+        vocabularies: directory with the vocabularies of the networks, for columns that use them.
+        model: file of a trained network, for columns of networks.
         device, threads: as in ``rnnsmt.networks.devices.set_up_device``.
     """
 
@@ -42,7 +42,7 @@ class ColumnInputs(NamedTuple):
 
 
 class ScoreColumn(SystemFeature, ABC):
-    """A score of phrase pairs. The module of a column imports torch, and what else takes long, only in ``scores``.
+    """Abstract base class of score columns. A subclass should import torch and other slow modules only in ``scores``.
 
     Attributes:
         uses_vocabularies: whether the scores depend on the vocabularies of the networks.
@@ -54,20 +54,20 @@ class ScoreColumn(SystemFeature, ABC):
     def scores(self, inputs: ColumnInputs) -> "Iterator[NDArray[Any]]":
         """Yield the scores of the pairs in order, in blocks [n].
 
-        A score is a natural logarithm of a probability, at most 0, or a count, which is a whole number: the features
-        of a translation are the sums of the scores of its phrase pairs.
+        A score is the natural logarithm of a probability (at most 0) or a count (an integer). The value of the feature
+        for a translation is the sum of the scores of its phrase pairs.
         """
 
 
 class WordColumn(ScoreColumn):
-    """A score that is a function of the words of a pair."""
+    """Abstract base class of columns whose scores are functions of the words of a phrase pair."""
 
     @abstractmethod
     def score(self, source: Sequence[str], target: Sequence[str]) -> float:
-        """Return the score of a pair, given its words; see ``ScoreColumn.scores``."""
+        """Return the score of a phrase pair, given the words of both phrases; see ``ScoreColumn.scores``."""
 
     def scores(self, inputs: ColumnInputs) -> "Iterator[NDArray[np.float32]]":
-        """Yield the scores of the pairs."""
+        """Yield the scores of the pairs in order, in blocks [n]."""
         import numpy as np
 
         block: list[float] = []

@@ -1,6 +1,6 @@
-"""Export of a store of phrase pairs: phrase table and reordering table in Moses format.
+"""Export of phrase pairs and their scores as phrase table and reordering table in Moses format.
 
-Format and sort order are those of Moses' own tables: numbers have six significant digits, as ``%g`` writes them.
+Format and sort order are the same as in tables built by Moses; numbers have six significant digits, as with ``%g``.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,12 +22,13 @@ BUFFER_BYTES = 1 << 20
 
 
 class PhraseText(NamedTuple):
-    """Phrases of one side as ids, with the text of the words.
+    """Phrases of one side as word ids, with the vocabulary as text.
 
     Attributes:
-        ids: the words of some phrases, one after the other.
-        offsets: int64 [phrases + 1].
-        text, words: uint8, the vocabulary with a newline after each word; int64 [words + 1], where each begins.
+        ids: word ids of the phrases, concatenated.
+        offsets: int64 [phrases + 1], begin of each phrase in ``ids``.
+        text: uint8, the vocabulary, with a newline after each word.
+        words: int64 [vocabulary + 1], begin of each word in ``text``.
     """
 
     ids: Any
@@ -37,7 +38,14 @@ class PhraseText(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Pairs ``begin`` to ``end - 1``: the phrases of their runs and of the pairs, and the run of each from 0 on."""
+    """Pairs ``begin`` to ``end - 1`` of a file of phrase pairs.
+
+    Attributes:
+        begin, end: range of the pairs.
+        source: the distinct source phrases.
+        target: the target phrases of the pairs.
+        runs: index in ``source`` of the source phrase of each pair.
+    """
 
     begin: int
     end: int
@@ -47,9 +55,10 @@ class _Block(NamedTuple):
 
 
 def export_phrase_table(store: PhrasePairs, scores: StrPath, output: StrPath, threads: int = 1) -> dict[str, object]:
-    """Write the phrase table of a store.
+    """Write phrase pairs and their scores as a phrase table.
 
     Args:
+        store: the phrase pairs.
         scores: output of `phrases score`.
         threads: number of compression threads.
 
@@ -67,9 +76,10 @@ def export_phrase_table(store: PhrasePairs, scores: StrPath, output: StrPath, th
 
 
 def export_reordering_table(store: PhrasePairs, scores: StrPath, output: StrPath, threads: int = 1) -> None:
-    """Write the reordering table of a store.
+    """Write phrase pairs and their reordering scores as a reordering table.
 
     Args:
+        store: the phrase pairs.
         scores: output of `phrases reordering`.
         threads: number of compression threads.
     """
@@ -88,8 +98,8 @@ def _export(
     """Write a table.
 
     Args:
-        kernel: writes the lines of a block of pairs, as ``write_phrase_lines``.
-        content: returns the arguments of the kernel after the phrases, for a range of pairs.
+        kernel: kernel that writes the lines of a block of pairs, such as ``write_phrase_lines``.
+        content: function that returns the further arguments of the kernel, after the phrases, for a range of pairs.
     """
     meter = Meter("writing", len(store), "pairs")
     with atomic_blocks(output, threads) as out:
@@ -103,7 +113,7 @@ def _export(
 
 
 def _blocks(store: PhrasePairs) -> Iterator[_Block]:
-    """Yield the pairs of a store in blocks."""
+    """Yield all phrase pairs in blocks."""
     vocabularies = []
     for side in SIDES:
         text = store.vocabulary(side)
@@ -122,8 +132,8 @@ def _write_lines(out: Writer, kernel: Callable[..., tuple[int, int]], lines: int
     """Write ``lines`` lines with a kernel that fills a buffer.
 
     Args:
-        kernel: ``kernel(start, *arguments, buffer)`` writes lines from ``start``, and returns the first line that did
-            not fit and the number of bytes.
+        kernel: ``kernel(start, *arguments, buffer)`` writes lines to the buffer, beginning with line ``start``, and
+            returns the first line that did not fit, and the number of bytes.
     """
     buffer = np.empty(BUFFER_BYTES, np.uint8)
     start = 0
@@ -149,7 +159,7 @@ def put_separator(buffer: Any, at: int) -> int:
 
 @kernel(**UNCOUNTED)
 def phrase_bytes(phrases: Any, number: int) -> int:
-    """Return the number of bytes of a phrase with a space after each word."""
+    """Return the number of bytes of a phrase, including a space after each word."""
     size = 0
     for position in range(phrases.offsets[number], phrases.offsets[number + 1]):
         word = np.int64(phrases.ids[position])
@@ -173,10 +183,14 @@ def put_phrase(buffer: Any, at: int, phrases: Any, number: int) -> int:
 
 @kernel(**UNCOUNTED)
 def put_pair(buffer: Any, at: int, source: Any, target: Any, run: int, pair: int, rest: int) -> int:
-    """Write the phrases of a pair if the buffer has room for them and the ``rest`` of the line.
+    """Write both phrases of a pair, unless the buffer lacks space for them and ``rest`` further bytes of the line.
+
+    Args:
+        source, run: ``PhraseText`` of the source phrases, and index of the source phrase.
+        target, pair: ``PhraseText`` of the target phrases, and index of the target phrase.
 
     Returns:
-        The index after the text, or -1.
+        The index after the text, or -1 if there is not enough space.
     """
     if at + phrase_bytes(source, run) + phrase_bytes(target, pair) + rest > buffer.shape[0]:
         return -1
@@ -187,14 +201,15 @@ def put_pair(buffer: Any, at: int, source: Any, target: Any, run: int, pair: int
 def write_phrase_lines(
     start: int, source: Any, target: Any, runs: Any, links: Any, counts: Any, scores: Any, buffer: Any
 ) -> Any:
-    """Write the lines of the pairs from ``start`` into ``buffer``.
+    """Write lines of a phrase table to ``buffer``, beginning with pair ``start``.
 
     Args:
         start: first pair.
-        source, target: ``PhraseText`` of the runs and of the P pairs.
-        runs: int64 [P], the run of each pair.
-        links: int64 [P], bit 8 · target + source.
-        counts: int64 [P, 3], of target phrase, source phrase and pair.
+        source: ``PhraseText`` of the distinct source phrases.
+        target: ``PhraseText`` of the target phrases of the P pairs.
+        runs: int64 [P], index of the source phrase of each pair.
+        links: int64 [P], links as bit masks (``rnnsmt.phrases.scores``).
+        counts: int64 [P, 3], counts of the target phrase, of the source phrase and of the pair.
         scores: float64 [P, S].
         buffer: uint8, filled.
 
@@ -245,9 +260,9 @@ def write_phrase_lines(
 
 @kernel()
 def write_reordering_lines(start: int, source: Any, target: Any, runs: Any, scores: Any, buffer: Any) -> Any:
-    """Write the lines of the pairs from ``start`` into ``buffer``.
+    """Write lines of a reordering table to ``buffer``, beginning with pair ``start``.
 
-    Arguments and result as in ``write_phrase_lines``.
+    Arguments and result are as in ``write_phrase_lines``.
     """
     filled = 0
     rest = scores.shape[1] * (NUMBER_BYTES + 1) + 100

@@ -1,7 +1,7 @@
-"""Extract files (parquet): distinct phrase pairs with links and counts, in the order of the phrase table.
+"""Extract files (Parquet): counts of distinct phrase pairs with links, in the order of the phrase table.
 
-``write_extract`` counts and sorts the occurrences of phrase pairs with duckdb. ``ExtractFile`` reads the result for the
-stages ``score`` and ``reordering``, in batches that contain all rows of a source phrase.
+``write_extract`` counts and sorts the occurrences of phrase pairs with duckdb. ``ExtractFile`` reads the file for
+`phrases score` and `phrases reordering`, in batches that contain all rows of their source phrases.
 """
 
 import json
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 PROCESS_MB = 350
-"""Memory of Python, numba, the vocabularies and a block of text in MB, in addition to that of duckdb."""
+"""Memory in MB for Python, numba, the vocabularies and a block of text, in addition to the memory of duckdb."""
 
 LEAST_MB = 100
 """Minimum memory limit of duckdb in MB."""
 
 DUCKDB_SHARE = 0.92
-"""Share of the memory above ``PROCESS_MB`` that is duckdb's limit. The limit covers its buffers only: with a limit of
-2,850 MB, a process that was to use 3,200 MB used 3,283 MB."""
+"""Memory limit of duckdb as a fraction of the memory above ``PROCESS_MB``. The limit covers only the buffers of duckdb:
+a process with an intended maximum of 3,200 MB used 3,283 MB with a limit of 2,850 MB for duckdb."""
 
 BATCH_ROWS = 122_880
-"""Number of rows that are read at a time: a row group of the file, so that a query reads no rows twice."""
+"""Number of rows that are read at a time: the size of a row group in the file, so that every row is read only once."""
 
 
 @contextmanager
@@ -40,10 +40,12 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator["DuckDBPyCon
     """Open an empty in-memory database that spills into the directory ``scratch``.
 
     Args:
-        memory_mb: memory of the whole process; the limit of duckdb is ``DUCKDB_SHARE`` of what exceeds ``PROCESS_MB``.
+        scratch: directory for temporary files.
+        threads: number of threads.
+        memory_mb: memory limit of the whole process in MB, see ``DUCKDB_SHARE``.
     """
-    # No module refers to duckdb: numba keeps the modules of kernels until the process has ended, with all that they
-    # refer to, and duckdb would print 45 lines about objects that were not freed.
+    # duckdb is not imported at the level of a module: numba keeps the modules of kernels, and all objects to which they
+    # refer, until the process ends, and duckdb would print 45 lines about objects that were not freed
     import duckdb
 
     connection = duckdb.connect(
@@ -66,7 +68,7 @@ def connect(scratch: str, threads: int, memory_mb: int) -> Iterator["DuckDBPyCon
 
 
 def key_names(packings: tuple[Packing, Packing]) -> list[str]:
-    """Return the names of the key columns of both sides, in sorting order."""
+    """Return the names of the key columns of both sides, in the order by which rows are sorted."""
     return [f"s{key}" for key in range(packings[0].keys)] + [f"t{key}" for key in range(packings[1].keys)]
 
 
@@ -77,12 +79,15 @@ def write_extract(
     alignments: int,
     output: str,
 ) -> int:
-    """Count the occurrences in the table ``occurrences`` and write the sorted rows; return their number.
+    """Count the rows of the table ``occurrences`` and write an extract file; return the number of its rows.
 
     Args:
-        connection: with the table ``occurrences`` of ``key_names``, ``links`` and ``orientation``, which is dropped.
+        connection: database with the table ``occurrences``, whose columns are ``key_names``, ``links`` and
+            ``orientation``; the table is dropped.
+        packings: packings of source and target phrases.
         max_length: maximum number of words of a phrase, as in ``packings``.
         alignments: number of alignments of each text.
+        output: the extract file.
     """
     names = key_names(packings)
     keys, target_keys = ", ".join(names), ", ".join(names[packings[0].keys :])
@@ -120,12 +125,18 @@ def write_extract(
 
 
 def _literal(text: str) -> str:
-    """Return a string as a literal of SQL."""
+    """Return a string as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 class ExtractFile:
-    """An extract file: its packings (source, target), number of rows, smoothing parameters and batches."""
+    """An extract file.
+
+    Attributes:
+        packings: packings of source and target phrases.
+        rows: number of rows.
+        smoothing: smoothing parameters.
+    """
 
     def __init__(self, path: str, threads: int = 1, memory_mb: int = 2000) -> None:
         self.threads, self.memory_mb = threads, memory_mb
@@ -147,11 +158,11 @@ class ExtractFile:
         self.smoothing = Smoothing(*json.loads(metadata["smoothing"]))
 
     def sides(self) -> tuple[Side, Side]:
-        """Return the packings for kernels."""
+        """Return both packings as arguments of kernels."""
         return self.packings[0].side(), self.packings[1].side()
 
     def batches(self, names: list[str]) -> Iterator[tuple[SortedPairs, dict[str, NDArray[Any]]]]:
-        """Yield all rows with the named columns, each [N], in order.
+        """Yield all rows in order, in batches of N rows: their phrase pairs, and the columns ``names``, each [N].
 
         A batch contains all rows of its source phrases.
         """
@@ -172,7 +183,7 @@ class ExtractFile:
                 pairs, sources = group_rows(source, target)
                 end = len(arrays[0])
                 if begin + BATCH_ROWS < self.rows:
-                    # the last source phrase may continue in the next batch: keep its rows for it
+                    # the last source phrase may continue in the next batch: move its rows to that batch
                     end = int(sources[-2])
                     pairs, sources = pairs[: np.searchsorted(pairs, end) + 1], sources[:-1]
                 rest = [array[end:] for array in arrays]

@@ -1,4 +1,4 @@
-"""Extraction of the phrase pairs that are consistent with the word alignments, from all corpora in bounded memory."""
+"""Extraction of the phrase pairs that are consistent with word alignments, from several corpora in bounded memory."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 EXTRACTED_TOKENS = 50_000
-"""Number of source and target words from which phrase pairs are extracted at a time: there are about two pairs per
-word, with some hundred bytes each."""
+"""Total number of source and target words from which phrase pairs are extracted at a time. About two pairs are
+extracted per word, and each takes a few hundred bytes."""
 
 
 def extract_phrases(
@@ -34,14 +34,16 @@ def extract_phrases(
 ) -> dict[str, object]:
     """Extract, count and sort the phrase pairs of the corpora.
 
-    There are two passes. The first one numbers the words and spools the text as numbers. The second one renumbers the
-    words in byte order and extracts phrase pairs block by block into duckdb, which counts and sorts them, and spills to
-    a directory next to the output if memory is insufficient.
+    There are two passes. The first pass numbers the words and writes the text as numbers to a temporary file. The
+    second pass renumbers the words in byte order and extracts phrase pairs, block by block, into duckdb, which counts
+    and sorts them. If memory is insufficient, duckdb uses temporary files in a scratch directory.
 
     Args:
         sources, targets, alignments: files; the n-th files are parallel.
+        output: the extract file.
         max_length: maximum number of words of a phrase.
         threads: number of threads of duckdb.
+        memory_mb: memory limit of the process in MB.
 
     Returns:
         The statistics of the stage.
@@ -73,7 +75,7 @@ def extract_phrases(
 
 
 def _codes(packing: Packing, words: list[bytes]) -> NDArray[np.int64]:
-    """Return the codes of words, int64 [V]."""
+    """Return the codes of V words, int64 [V]; see ``Packing``."""
     code_of = packing.codes()
     return np.array([code_of[word] for word in words], np.int64)
 
@@ -101,7 +103,7 @@ def _insert_occurrences(
     max_length: int,
     sentences: int,
 ) -> int:
-    """Extract every spooled block into the table ``occurrences``; return the number of its rows."""
+    """Extract phrase pairs from all blocks in ``spool`` into the table ``occurrences``; return the number of rows."""
     names = key_names(packings)
     columns = ", ".join(f"{name} BIGINT" for name in names)
     connection.execute(f"CREATE TABLE occurrences ({columns}, links BIGINT, orientation TINYINT)")
@@ -109,7 +111,7 @@ def _insert_occurrences(
     total = 0
     for block in _load(spool, sentences):
         offsets = block.source_offsets, block.target_offsets, block.link_offsets
-        # a guess; extract_block counts the pairs beyond the capacity, and is called again with the exact number
+        # an estimate; if there are more pairs, extract_block is called again with the number of pairs that it returned
         capacity = 8 * (len(block.source) + len(block.target))
         while True:
             spans, bits = np.empty((capacity, 4), np.int32), np.empty(capacity, np.int64)
@@ -132,14 +134,14 @@ def _insert_occurrences(
 
 
 def _alignments_of_a_text(sources: Sequence[str], targets: Sequence[str]) -> int:
-    """Return the number of alignments of each text; 1 if it differs between texts."""
+    """Return the number of alignments of each text, or 1 if the texts have different numbers of alignments."""
     texts = list(zip(sources, targets, strict=True))
     numbers = {texts.count(text) for text in texts}
     return numbers.pop() if len(numbers) == 1 else 1
 
 
 MONO, SWAP, OTHER = 0, 1, 2
-"""Orientations of the word-based model: monotone, swap, other (discontinuous)."""
+"""Orientations of the word-based model: monotone, swap, and other (discontinuous)."""
 
 
 @kernel(**INNER)
@@ -149,11 +151,13 @@ def _index_links(
     """Index the links of a sentence pair by target and by source word.
 
     Args:
-        links: int32 [L, 2], source and target position; those of the sentence are ``begin`` to ``end - 1``.
-        row: int64 [n_target + 3 or more]; filled: the links of target word j are ``row[j + 1]:row[j + 2]``, none for
-            j = -1 and j = n_target.
-        first_target, last_target: int64 [n_source or more], filled with the first and the last target word that each
-            source word is linked to; ``last_target`` is -1 for unlinked words.
+        links: int32 [L, 2], source and target position of each link, as in ``AlignedBlock``.
+        begin, end: range of the links of the sentence pair.
+        n_source, n_target: number of source words and of target words.
+        row: int64 [n_target + 3 or more], filled: the links of target word j are ``links[row[j + 1]:row[j + 2]]``, also
+            for j = -1 and j = n_target, which have no links.
+        first_target, last_target: int64 [n_source or more], filled with the first and the last target word to which
+            each source word is linked; n_target and -1 for source words without links.
     """
     for i in range(n_source):
         first_target[i] = n_target
@@ -173,7 +177,12 @@ def _index_links(
 
 @kernel(**INNER)
 def _is_consistent(first_target: Any, last_target: Any, first_f: int, last_f: int, start_e: int, end_e: int) -> bool:
-    """Return whether no source word from ``first_f`` to ``last_f`` is linked to a word outside the target span."""
+    """Return whether all links of the source words ``first_f`` to ``last_f`` are in the target span.
+
+    Args:
+        first_target, last_target: as filled by ``_index_links``.
+        start_e, end_e: first and last target word of the span.
+    """
     for i in range(first_f, last_f + 1):
         if last_target[i] >= 0 and (first_target[i] < start_e or last_target[i] > end_e):
             return False
@@ -182,7 +191,7 @@ def _is_consistent(first_target: Any, last_target: Any, first_f: int, last_f: in
 
 @kernel(**INNER)
 def _first_unlinked(last_target: Any, first: int, least: int) -> int:
-    """Return the first of the unlinked words, from ``least`` on, directly before ``first``; ``first`` if none."""
+    """Return the first of the unlinked words directly before ``first``, but at least ``least``; ``first`` if none."""
     while first > least and last_target[first - 1] < 0:
         first -= 1
     return first
@@ -190,7 +199,7 @@ def _first_unlinked(last_target: Any, first: int, least: int) -> int:
 
 @kernel(**INNER)
 def _last_unlinked(last_target: Any, last: int, most: int) -> int:
-    """Return the last of the unlinked words, up to ``most``, directly after ``last``; ``last`` if none."""
+    """Return the last of the unlinked words directly after ``last``, but at most ``most``; ``last`` if none."""
     while last < most and last_target[last + 1] < 0:
         last += 1
     return last
@@ -198,7 +207,11 @@ def _last_unlinked(last_target: Any, last: int, most: int) -> int:
 
 @kernel(**INNER)
 def _links_inside(links: Any, begin: int, end: int, start_f: int, start_e: int) -> Any:
-    """Return links as bits ``8 * target + source``, for positions relative to the beginnings of the phrases."""
+    """Return the links ``begin`` to ``end - 1`` as a bit mask, see ``rnnsmt.phrases.scores``.
+
+    Args:
+        start_f, start_e: first word of the source phrase and of the target phrase.
+    """
     inside = np.int64(0)
     for link in range(begin, end):
         inside |= np.int64(1) << np.int64(8 * (links[link, 1] - start_e) + links[link, 0] - start_f)
@@ -209,8 +222,8 @@ def _links_inside(links: Any, begin: int, end: int, start_f: int, start_e: int) 
 def _has_link(links: Any, row: Any, i: int, j: int, n_source: int, n_target: int) -> bool:
     """Return whether source position i is linked to target position j.
 
-    The corners before the first words, (-1, -1), and after the last words of the sentence pair count as linked; all
-    other positions outside it are not.
+    The positions before the first words, (-1, -1), count as linked, and so do the positions after the last words,
+    (n_source, n_target). All other positions outside the sentence pair count as unlinked.
     """
     if i < 0 or j < 0:
         return i == -1 and j == -1
@@ -224,7 +237,7 @@ def _has_link(links: Any, row: Any, i: int, j: int, n_source: int, n_target: int
 
 @kernel(**INNER)
 def _orientation(monotone: bool, swapped: bool) -> int:
-    """Return the orientation relative to a neighbour, given the links at both ends of the source phrase."""
+    """Return the orientation, given whether the links that indicate MONO and SWAP exist; see ``extract_block``."""
     if monotone and not swapped:
         return MONO
     if swapped and not monotone:
@@ -245,22 +258,25 @@ def extract_block(
 ) -> int:
     """Extract all phrase pairs of S sentence pairs (Koehn, Och and Marcu 2003).
 
-    A pair has at least one link, and no link connects a word inside to a word outside. Unlinked words at the borders of
-    the source side are optional. Each side has at most ``max_length`` (≤ 8) words. The order and the limits are those
-    of Moses' ``extract``.
+    A pair has at least one link, and no link connects a word inside to a word outside. Source phrases are extended by
+    unlinked words at their borders in all possible ways. Each phrase has at most ``max_length`` (≤ 8) words. Order and
+    limits are the same as in ``extract`` of Moses.
 
     Args:
-        source_offsets, target_offsets, link_offsets: int64 [S + 1], offset of each sentence in the flat arrays.
-        links: int32 [L, 2], source and target position, sorted by (target, source) in a sentence.
-        spans: int32 [N, 4], filled: begin in the flat source, number of words, begin in the flat target, number of
-            words.
-        bits: int64 [N], filled: links of the pair, bit ``8 * target + source`` for positions in the phrases.
-        orientations: int8 [N], filled: ``3 * previous + next``, with MONO, SWAP, OTHER of the word-based model (Koehn
-            et al. 2005; Moses' ``wbe-msd``): is the target word before the phrase linked to the source word before it
-            (monotone) or after it (swap), and the same for the target word after the phrase.
+        source_offsets, target_offsets, link_offsets, links: as in ``AlignedBlock``.
+        max_length: maximum number of words of a phrase.
+        spans: int32 [N, 4], filled with four numbers for each pair: first word of the source phrase (index in the flat
+            array), its length, first word of the target phrase, and its length.
+        bits: int64 [N], filled with the links of each pair as a bit mask (``rnnsmt.phrases.scores``).
+        orientations: int8 [N], filled with ``3 * previous + next``; both are MONO, SWAP or OTHER in the word-based
+            model (Koehn et al. 2005; ``wbe-msd`` in Moses). ``previous`` depends on the target word before the target
+            phrase: it is MONO if this word is linked to the source word before the source phrase, SWAP if it is linked
+            to the source word after the source phrase, and OTHER if it is linked to neither or both. ``next`` depends
+            on the target word after the target phrase: it is MONO if this word is linked to the source word after the
+            source phrase, and SWAP if it is linked to the source word before the source phrase.
 
     Returns:
-        The number of pairs; pairs beyond N are counted, but not stored.
+        The number of pairs. If it exceeds N, only the first N pairs are stored.
     """
     n_pairs = 0
     longest_source, longest_target = np.diff(source_offsets).max(), np.diff(target_offsets).max()
@@ -270,7 +286,7 @@ def extract_block(
         n_source, n_target = source_offsets[s + 1] - source_offsets[s], target_offsets[s + 1] - target_offsets[s]
         _index_links(links, link_offsets[s], link_offsets[s + 1], n_source, n_target, row, first_target, last_target)
         for start_e in range(n_target):
-            # the source span of the links of the target span, which only grows with end_e
+            # min_f, max_f: source span of the links of the target span; it grows with end_e
             min_f, max_f = n_source, -1
             for end_e in range(start_e, min(n_target, start_e + max_length)):
                 for link in range(row[end_e + 1], row[end_e + 2]):

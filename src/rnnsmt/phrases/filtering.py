@@ -1,4 +1,4 @@
-"""Filtering of tables for given input texts."""
+"""Filtering of phrase tables and reordering tables for input texts."""
 
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -25,7 +25,7 @@ from rnnsmt.formats.phrase_table import read_table_blocks, refuse_line
 
 
 def input_phrases(paths: Iterable[str], max_length: int) -> set[bytes]:
-    """Return all sequences of 1 to ``max_length`` words that occur in a line of the texts."""
+    """Return all sequences of 1 to ``max_length`` consecutive words in the lines of the texts."""
     phrases: set[bytes] = set()
     for path in paths:
         for number, line in enumerate(read_byte_lines(path)):
@@ -44,11 +44,14 @@ def filter_tables(
     output_dir: str,
     max_length: int = 7,
 ) -> dict[str, object]:
-    """Write the lines of both tables whose source phrase occurs in the inputs, under the same names.
+    """Write the lines of both tables whose source phrase occurs in the inputs to files with the same names.
 
-    Lines that are kept are checked completely; all other lines must only have three fields and two non-empty phrases.
+    Lines that are kept are checked completely; all other lines are checked for three fields and two non-empty phrases.
 
     Args:
+        inputs: input texts.
+        phrase_table, reordering_table: the tables.
+        output_dir: directory for the filtered tables.
         max_length: maximum number of words of a source phrase in the tables.
 
     Returns:
@@ -77,7 +80,7 @@ def filter_tables(
 
 
 def _filter(path: Path, out: Writer, phrases: Interner, reordering: bool) -> tuple[int, int]:
-    """Copy the lines whose source phrase is in ``phrases``; return the numbers of lines read and kept."""
+    """Copy the lines whose source phrase is in ``phrases``; return the number of lines and the number of kept lines."""
     meter = Meter(f"filtering {path.name}")
     lines, total_kept, n_scores = 0, 0, 0
     for block in read_table_blocks(path):
@@ -101,16 +104,16 @@ def keep_lines(block: Any, phrases: Any, reordering: bool, pow10: Any, expected:
     """Copy the lines whose source phrase is in ``phrases``.
 
     Args:
-        block: uint8, lines with their newline.
+        block: uint8, lines with their newlines.
         phrases: source phrases, ``rnnsmt.base.kernels.strings.InternTable``.
         reordering: whether these are lines of a reordering table.
         pow10: ``rnnsmt.base.kernels.strings.POW10``.
-        expected: number of scores of a line; 0: that of the first line that is kept.
-        out: uint8, of the size of the block, filled.
+        expected: required number of scores per line, or 0 if all kept lines must have as many as the first kept line.
+        out: uint8 [size of the block], filled.
 
     Returns:
-        Number of bytes written, number of lines kept, number of scores of a line, and the first line (0-based) that is
-        rejected, or -1. Lines that are not kept must only have three fields and two non-empty phrases.
+        Number of bytes written, number of lines kept, number of scores per line, and the index of the first malformed
+        line, or -1. Lines that are not kept are checked only for three fields and two non-empty phrases.
     """
     bounds, nothing = np.empty((FIELDS, 2), np.int64), np.empty(0)
     begin, line, at, n_kept = 0, 0, 0, 0

@@ -1,8 +1,8 @@
-"""Import of tables in Moses format: phrase pairs, scores and reordering scores as files of a store.
+"""Import of tables in Moses format as files of phrase pairs, scores and reordering scores.
 
-The pairs are in the order of the lines. The links of a line become affiliations (``rnnsmt.align.affiliation``); in a
-pair without links, or a table without the field, target word j is affiliated with source word j, or with the last one
-if there are fewer. Further fields are not kept.
+The pairs are in the order of the lines. The links of a line are converted to affiliations
+(``rnnsmt.align.affiliation``). If a line has no links, target word j is affiliated with source word j, or with the last
+source word if there are fewer source words. Fields after the counts are ignored.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ from rnnsmt.phrases.column_files import AFFILIATIONS, COUNT_NAMES, ORIENTATIONS,
 from rnnsmt.phrases.pairs import PairsWriter, pair_types
 
 LAST_PLACE = 127
-"""Largest affiliation, for ``int8``; source phrases of more words are never looked up."""
+"""Maximum affiliation, the maximum of ``int8``; longer source phrases are never looked up."""
 
 
 def import_tables(
@@ -45,14 +45,16 @@ def import_tables(
     output_scores: StrPath | None = None,
     reordering: tuple[StrPath, StrPath] | None = None,
 ) -> dict[str, object]:
-    """Write the pairs of a phrase table, and their scores.
+    """Convert a phrase table, and optionally a reordering table, to files of phrase pairs and scores.
 
     Args:
-        output, output_scores: the store of pairs, and its scores.
-        reordering: the reordering table, which must have the same pairs in the same order, and the file of its scores.
+        phrase_table: the phrase table.
+        output: output file for the phrase pairs.
+        output_scores: output file for the scores; None: no such file.
+        reordering: reordering table, which must have the same pairs in the same order, and output file for its scores.
 
     Returns:
-        The numbers of source phrases and of pairs.
+        The number of source phrases and the number of pairs.
 
     Raises:
         InputError: a table is empty or malformed, or the tables have different pairs.
@@ -88,15 +90,18 @@ def import_tables(
 
 
 def _names(number: int, usual: tuple[str, ...], other: str) -> list[str]:
-    """Return names of the scores of a table."""
+    """Return names for the scores of a table: ``usual`` if their number is right, otherwise ``other`` with a number."""
     return list(usual) if number == len(usual) else [f"{other} {index + 1}" for index in range(number)]
 
 
 def _append_pairs(store: PairsWriter, lines: TableLines, vocabularies: list[Interner], last: bytes) -> bytes:
-    """Append the pairs of a block to a store.
+    """Append the pairs of a block of lines to a file of phrase pairs.
 
     Args:
-        last: the source phrase of the line before, whose run may continue.
+        store: writer of the file.
+        lines: the lines.
+        vocabularies: source and target words, to which new words are added.
+        last: source phrase of the last line of the previous block; the first lines may have the same source phrase.
 
     Returns:
         The source phrase of the last line.
@@ -117,7 +122,7 @@ def _append_pairs(store: PairsWriter, lines: TableLines, vocabularies: list[Inte
 
 
 def _append_scores(out: ArrayWriter, lines: TableLines, names: list[str]) -> None:
-    """Append scores, counts and affiliations of a block."""
+    """Append the scores, counts and affiliations of a block of lines."""
     text, bounds, _ = lines
     scores, counts = np.empty((len(bounds), len(names))), np.zeros((len(bounds), len(COUNT_NAMES)))
     places = np.empty(len(text), np.int8)
@@ -130,7 +135,7 @@ def _append_scores(out: ArrayWriter, lines: TableLines, names: list[str]) -> Non
 
 
 def _pairs_text(lines: TableLines) -> bytes:
-    """Return source and target phrases of a block as text, for the comparison of tables."""
+    """Return the source and target phrases of a block of lines as text, for comparing the pairs of two tables."""
     buffer = np.empty(len(lines.text) + 2 * len(lines.bounds), np.uint8)
     filled = put_pairs(lines.text, lines.bounds, buffer)
     return buffer[:filled].tobytes()
@@ -140,8 +145,10 @@ def _import_reordering(table: StrPath, output: StrPath, fingerprint: str, expect
     """Write the scores of a reordering table.
 
     Args:
-        fingerprint: that of the store.
-        expected: SHA-256 of the pairs of the phrase table.
+        table: the reordering table.
+        output: output file.
+        fingerprint: fingerprint of the phrase pairs.
+        expected: SHA-256 of the text of the pairs in the phrase table.
     """
     digest = hashlib.sha256()
     with ExitStack() as stack:
@@ -156,7 +163,7 @@ def _import_reordering(table: StrPath, output: StrPath, fingerprint: str, expect
             for name, values in zip(names, six_digits(scores.T), strict=True):
                 out.append(name, values)
             digest.update(_pairs_text(lines))
-        if digest.hexdigest() != expected:  # before the file gets its name
+        if digest.hexdigest() != expected:  # checked inside the block, so that an output file is not created
             raise InputError(
                 f"{table}: does not have the phrase pairs of the phrase table in the same order; both must be tables "
                 "of one model, sorted (LC_ALL=C sort)"
@@ -165,20 +172,21 @@ def _import_reordering(table: StrPath, output: StrPath, fingerprint: str, expect
 
 @kernel()
 def parse_scores(block: Any, bounds: Any, pow10: Any, scores: Any) -> None:
-    """Fill ``scores`` (float64 [lines, n]) with those of checked lines."""
+    """Fill ``scores`` (float64 [lines, n]) with the first n scores of each line, which must have been checked."""
     for line in range(bounds.shape[0]):
         numbers(block, bounds[line, SCORES, 0], bounds[line, SCORES, 1], pow10, scores[line])
 
 
 @kernel()
 def parse_lines(block: Any, bounds: Any, pow10: Any, scores: Any, counts: Any, places: Any) -> int:
-    """Parse checked lines of a phrase table; return the number of target words.
+    """Parse lines of a phrase table that have been checked; return the number of target words.
 
     Args:
-        block, bounds: lines, as ``split_table_lines`` fills them.
+        block, bounds: lines and their fields, as in ``split_table_lines``.
         pow10: ``rnnsmt.base.kernels.strings.POW10``.
-        scores, counts: float64 [lines, n] and [lines, 3], filled; counts that a line does not have are not changed.
-        places: int8, filled with the affiliations of the target words.
+        scores: float64 [lines, n], filled.
+        counts: float64 [lines, 3], filled; elements for counts that a line lacks are not changed.
+        places: int8, filled with the affiliations of the target words of all lines.
     """
     filled = 0
     for line in range(bounds.shape[0]):
@@ -190,9 +198,11 @@ def parse_lines(block: Any, bounds: Any, pow10: Any, scores: Any, counts: Any, p
 
 @kernel(**INNER)
 def affiliate_line(buffer, bounds, number, begin, out):
-    """Write the affiliations of the target words of a checked line to ``out`` from ``begin`` on; return their end.
+    """Write the affiliations of the target words of a line to ``out`` from ``begin`` on; return the index after them.
 
-    number: number of fields of the line.
+    Args:
+        buffer, bounds: text and fields of the line, as in ``split_line``; the line must have been checked.
+        number: number of fields of the line.
     """
     has_links = number > LINKS
     size = (bounds[LINKS, 1] - bounds[LINKS, 0] + 1) // 4 if has_links else 0
@@ -211,7 +221,7 @@ def affiliate_line(buffer, bounds, number, begin, out):
 
 @kernel()
 def put_pairs(block: Any, bounds: Any, out: Any) -> int:
-    """Copy the phrases of every line, each with a newline after it; return the number of bytes."""
+    """Copy both phrases of every line to ``out``, with a newline after each phrase; return the number of bytes."""
     at = 0
     for line in range(bounds.shape[0]):
         for side in range(2):
@@ -225,7 +235,7 @@ def put_pairs(block: Any, bounds: Any, out: Any) -> int:
 
 @kernel()
 def run_begins(block: Any, bounds: Any) -> Any:
-    """Return whether the source phrase of each line differs from that of the line before, bool [lines].
+    """Return whether the source phrase of each line differs from the one of the previous line, bool [lines].
 
     Args:
         block, bounds: as in ``number_words_of_phrases``.
@@ -247,14 +257,14 @@ def run_begins(block: Any, bounds: Any) -> Any:
 
 @kernel()
 def number_words_of_phrases(block: Any, bounds: Any, side: Any, words: Any, ids: Any, lengths: Any) -> Any:
-    """Fill ``ids`` with the numbers of the words of the phrases of one side; return the number of ids.
+    """Convert the phrases of one side to word ids; return the number of ids.
 
     Args:
-        block: uint8, the bytes of some lines, with single spaces between words.
-        bounds: int64 [lines, FIELDS, 2], begin and end of the fields, as ``split_table_lines`` fills it.
+        block: uint8, bytes of lines with single spaces between the words of phrases.
+        bounds: int64 [lines, FIELDS, 2], begin and end of the fields, as filled by ``split_table_lines``.
         side: the field, SOURCE or TARGET.
-        words: the words (``rnnsmt.base.kernels.strings.InternTable``), to which new ones are added.
-        ids: uint32, at least as long as ``block``.
+        words: vocabulary (``rnnsmt.base.kernels.strings.InternTable``), to which new words are added.
+        ids: uint32 [at least the size of ``block``], filled with the word ids of all phrases.
         lengths: int64 [lines], filled with the number of words of each phrase.
     """
     filled = 0

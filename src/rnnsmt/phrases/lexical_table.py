@@ -1,4 +1,4 @@
-"""Lexical translation tables (``lex.e2f``, ``lex.f2e``): counting, writing and reading."""
+"""Counting of linked word pairs, and writing and reading of lexical translation tables (``lex.e2f``, ``lex.f2e``)."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ class LexicalCounts:
     """Link counts of word pairs; P is the number of distinct pairs.
 
     Attributes:
-        sources, targets: words by number, including NULL.
-        pairs: int64 [P, 2], numbers of source and target word, sorted by the words in byte order.
-        joint: int64 [P], number of links.
+        sources, targets: source words and target words, including NULL; the number of a word is its index.
+        pairs: int64 [P, 2], numbers of the source word and the target word, sorted by the words in byte order.
+        joint: int64 [P], number of links of each pair.
     """
 
     sources: list[bytes]
@@ -43,7 +43,7 @@ def count_lexical(
     source_words, target_words, figures = Interner(), Interner(), TextStats()
     for words in (source_words, target_words):
         words.add([NULL])
-    # Tables of counts, each more than twice as long as the next one: a key takes part in O(log n) merges.
+    # Each table of counts is more than twice as long as the next one, so that a key takes part in O(log n) merges.
     tables: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for block in read_aligned_blocks(sources, targets, alignments, source_words, target_words, figures):
         tables.append(np.unique(_link_keys(block), return_counts=True))
@@ -59,7 +59,7 @@ def count_lexical(
 def _merged(
     tables: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the sorted distinct keys of tables of keys and counts, and the sums of their counts."""
+    """Merge tables (keys, counts); return the distinct keys, sorted, and the sums of their counts."""
     keys, counts = (np.concatenate(columns) for columns in zip(*tables, strict=True))
     order = np.argsort(keys)
     keys = keys[order]
@@ -97,7 +97,7 @@ def _ranks(words: list[bytes]) -> NDArray[np.int64]:
 
 
 def write_lexical_tables(counts: LexicalCounts, e2f: StrPath, f2e: StrPath) -> None:
-    """Write both tables; lines are ``word given-word probability``.
+    """Write both tables; a line is ``word given-word p(word | given-word)``.
 
     Args:
         e2f: file for p(source word | target word).
@@ -121,13 +121,13 @@ def _write(out: BinaryIO, words: list[bytes], given: list[bytes], probabilities:
 def read_lexical_table(
     path: str, words: Mapping[bytes, int], given: Mapping[bytes, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Read a lexical table as word numbers; lines with a word outside the vocabularies are skipped.
+    """Read a lexical table p(word | given word); lines with words outside the vocabularies are skipped.
 
     Args:
-        words, given: numbers of the words and of the given words.
+        words, given: numbers of the words, and numbers of the given words.
 
     Returns:
-        Word numbers int64 [P], given word numbers int64 [P], probabilities float64 [P].
+        Numbers of the words (int64 [P]), numbers of the given words (int64 [P]), and probabilities (float64 [P]).
     """
     numbers, conditions, probabilities = array("q"), array("q"), array("d")
     for line_number, line in enumerate(read_byte_lines(path), 1):

@@ -1,4 +1,4 @@
-"""Operations that create and filter the phrase and reordering tables, and add score columns."""
+"""Operations that create and filter phrase tables and reordering tables, and add score columns."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class LexicalTables(NamedTuple):
     Attributes:
         e2f: file with p(source word | target word).
         f2e: file with p(target word | source word).
-        figures: sizes of text and tables, by name: the last line in the log of the command.
+        figures: sizes of the text and of the tables by name; the last line in the log of the command.
     """
 
     e2f: Path
@@ -51,14 +51,14 @@ class LexicalTables(NamedTuple):
 def lexical(
     source: Texts, target: Texts, alignment: Alignments, output_e2f: OutputFile, output_f2e: OutputFile
 ) -> LexicalTables:
-    r"""Compute lexical translation probabilities from a word alignment: Moses' ``lex.e2f`` and ``lex.f2e``.
+    r"""Compute lexical translation probabilities from a word alignment, as in ``lex.e2f`` and ``lex.f2e`` of Moses.
 
     The probabilities are relative frequencies of links (Koehn, Och and Marcu 2003, section 4.4). A word without a link
     is counted as linked to NULL, as in step 4 of ``train-model.perl``.
 
-    f stands for a source and e for a target word. A line of ``lex.e2f`` is ``f e p(f|e)``, a line of ``lex.f2e`` is
-    ``e f p(e|f)``, with seven decimals. Both files are sorted by f, then e. Repeated links of a line count once, and
-    their order has no effect.
+    With a source word f and a target word e, a line of ``lex.e2f`` is ``f e p(f|e)``, and a line of ``lex.f2e`` is
+    ``e f p(e|f)``, with seven decimals. Both files are sorted by f, then e. Links that are repeated in a line are
+    counted once, and the order of links has no effect.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -104,14 +104,16 @@ def extract(
 ) -> Written:
     r"""Extract and count the phrase pairs consistent with a word alignment (Koehn, Och and Marcu 2003), as in Moses.
 
-    The output (Parquet) contains every distinct triple of source phrase, target phrase and phrase-internal alignment
+    The output (Parquet) contains every distinct triple of source phrase, target phrase and phrase-internal alignment,
     with its count and the counts of its orientations (word-based msd model, previous and next), sorted like the phrase
     table. `phrases score` and `phrases reordering` read it. Words are stored as ids, and the vocabularies are stored in
     the metadata of the file. ``output_pairs`` contains every distinct pair once, in the same order, for score columns
-    (`phrases column`) and networks. Repeated links of a line count once, and their order has no effect.
+    (`phrases column`) and networks. Links that are repeated in a line are counted once, and the order of links has no
+    effect.
 
-    Several files are parallel in their order. A text may occur with several alignments, whose counts are added. Beyond
-    ``memory_mb``, disk is used.
+    If there are several files, the n-th files of ``source``, ``target`` and ``alignment`` are parallel. A text may be
+    given several times with different alignments; the counts are added. If ``memory_mb`` is insufficient, temporary
+    files are used.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -158,10 +160,10 @@ def import_table(
     reordering_table: InputFile | None = None,
     output_reordering: OutputFile | None = None,
 ) -> Written:
-    r"""Convert phrase table and reordering table in Moses format to phrase pairs and their scores.
+    r"""Convert a phrase table and a reordering table in Moses format to phrase pairs and their scores.
 
-    The pairs are in the order of the lines of the phrase table. `phrases column` and networks read them, and
-    `phrases select` both pairs and scores. The tables can be those that Moses built, or filtered ones.
+    The pairs are in the order of the lines of the phrase table. `phrases column` and networks read the pairs, and
+    `phrases select` reads both pairs and scores. The tables may have been built by Moses, and may be filtered.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -178,7 +180,7 @@ def import_table(
         output_reordering: output file: reordering scores of the pairs (safetensors).
 
     Returns:
-        The file of pairs; its figures are the numbers of source phrases and of pairs.
+        The file of phrase pairs; its figures are the number of source phrases and the number of pairs.
 
     Raises:
         InputError: a table is empty or malformed, the tables have different pairs, or only one of
@@ -195,7 +197,7 @@ def import_table(
 
 
 def _parse_shard(text: str) -> tuple[int, int]:
-    """Parse ``K/N``, or ``K-of-N`` as Snakemake's scattergather writes it."""
+    """Parse ``K/N``, or ``K-of-N`` as written by scattergather of Snakemake."""
     match = re.fullmatch(r"(\d+)[/-](?:of-)?(\d+)", text)
     if match is None or not _is_shard(shard := (int(match[1]), int(match[2]))):
         raise ValueError("must be K/N with K from 1 to N, for example 2/8")
@@ -203,12 +205,12 @@ def _parse_shard(text: str) -> tuple[int, int]:
 
 
 def _is_shard(shard: tuple[int, int]) -> bool:
-    """Return whether K of a shard (K, N) is from 1 to N."""
+    """Return whether a pair (K, N) is a shard, that is, whether K is from 1 to N."""
     return 1 <= shard[0] <= shard[1]
 
 
 def _check_shard(shard: tuple[int, int]) -> None:
-    """Check a shard of a call from Python."""
+    """Check a shard that is given in a call from Python."""
     if not _is_shard(shard):
         raise ValueError("must be (K, N) with K from 1 to N, for example (2, 8)")
 
@@ -217,12 +219,12 @@ Shard = Annotated[tuple[int, int], Field(metavar="K/N", parse=_parse_shard, chec
 
 
 class TableColumn(NamedTuple):
-    """A number for every phrase pair; a path, as arguments of functions are, if there is an output file.
+    """A score for every phrase pair; accepted by functions that expect a path if the scores were written to a file.
 
     Attributes:
-        values: float32, in the order of the pairs; mapped from the output file if there is one.
-        figures: statistics of the values, by name.
-        path: the output file, if there is one.
+        values: float32 [pairs], in the order of the pairs; mapped from the output file if there is one.
+        figures: statistics of the values by name.
+        path: the output file, or None.
     """
 
     values: "NDArray[np.float32]"
@@ -248,15 +250,15 @@ def column(
     device: Device = Rnn.device,
     threads: Threads = THREADS,
 ) -> TableColumn:
-    r"""Compute a score of every phrase pair: a column of the phrase table, and a feature of systems.
+    r"""Compute a score for every phrase pair: a column of the phrase table, used as a feature of the decoder.
 
-    The output is a float32 array with one score per pair: a natural logarithm of a probability, or a count. It can be
-    used with these pairs only. `phrases select` adds columns to the table of the search, and `phrases augment` to a
-    phrase table in Moses format. The score of the RNN includes EOS and is not normalised by
-    length; wp is not the WordPenalty of Moses.
+    The output is a float32 array with one score per pair: a natural logarithm of a probability, or a count. It can only
+    be used with the same phrase pairs. `phrases select` adds columns to the phrase table of the decoder, and
+    `phrases augment` adds columns to a phrase table in Moses format. The score of the RNN includes EOS and is not
+    normalised by length; wp is not the WordPenalty of Moses.
 
-    ``shard=(k, n)`` scores the k-th of n consecutive shards of nearly equal size, for parallel jobs. Scores do not
-    depend on the sharding: each differs by less than 1e-4 from the score of the pair computed alone.
+    ``shard=(k, n)`` scores the k-th of n consecutive shards of nearly equal size, for parallel jobs. Shards have almost
+    no effect on scores: each score differs by less than 1e-4 from the score that the pair has if computed alone.
 
     Examples, in the directory of a run of the demo corpus:
 
@@ -270,7 +272,7 @@ def column(
         pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
         output: output file: scores (safetensors, array ``score``).
         vocabularies: directory written by `networks prepare --network rnn`, for rnn and wp.
-        model: trained network, for scores of networks.
+        model: trained network, for scores computed by a network.
         shard: score only shard K of N.
 
     Returns:
@@ -303,7 +305,7 @@ def column(
         with write_columns(output, store, {SCORE: np.float32}, name=name, begin=begin) as out:
             for block in blocks:
                 out.append(SCORE, block)
-            check(out.lengths[SCORE])  # before the file gets its name
+            check(out.lengths[SCORE])  # checked inside the block, so that an output file is not created
         values = ArrayFile(output, REMEDY)[SCORE]
     if len(values) and not np.count_nonzero(values):
         say(f"all scores of {COLUMNS[name].label} are 0, so that the feature has no effect")
@@ -325,12 +327,12 @@ def score(
 ) -> Written:
     r"""Compute the scores of the phrase table: p(f|e), lex(f|e), p(e|f) and lex(e|f) of every distinct phrase pair.
 
-    f is the source and e the target side. Phrase probabilities are smoothed by modified Kneser-Ney (Foster et al.
-    2006), or relative frequencies with ``smoothing="none"``. Lexical weights are those of Koehn, Och and Marcu (2003,
-    section 4.4). The alignment of a pair is its most frequent one, with ties broken as in Moses.
+    f is the source phrase and e the target phrase. Phrase probabilities are smoothed by modified Kneser-Ney smoothing
+    (Foster et al. 2006); with ``smoothing="none"``, they are relative frequencies. Lexical weights are computed as in
+    Koehn, Och and Marcu (2003, section 4.4), with the most frequent alignment of the pair; ties are broken as in Moses.
 
-    The output has an array for each score, with an element for each pair: the numbers of six digits that Moses writes,
-    in single precision. `phrases export` writes them as a phrase table in Moses format.
+    The output contains an array for each score, with one element per pair. Scores have six significant digits, as in
+    Moses, and are stored in single precision. `phrases export` writes them as a phrase table in Moses format.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -340,12 +342,12 @@ def score(
     Args:
         extract: phrase pairs and counts, written by `phrases extract`.
         pairs: distinct phrase pairs, written by the same command.
-        lex_e2f: p(source word | target word) written by `phrases lexical`.
-        lex_f2e: p(target word | source word) written by `phrases lexical`.
+        lex_e2f: p(source word | target word), written by `phrases lexical`.
+        lex_f2e: p(target word | source word), written by `phrases lexical`.
         output: output file: scores, alignments and counts of the pairs (safetensors).
 
     Returns:
-        The file; its figures are numbers of phrase pairs.
+        The file; its figures are the number of phrase pairs and the number of source phrases.
 
     Raises:
         InputError: a file is missing or malformed, or ``extract`` and ``pairs`` have different pairs.
@@ -369,11 +371,11 @@ def reordering(
     r"""Compute the scores of the lexicalised reordering table ``wbe-msd-bidirectional-fe`` (Koehn et al. 2005).
 
     A phrase pair has six probabilities: monotone, swap and discontinuous with respect to the previous phrase, and the
-    same with respect to the next phrase, from counts with additive smoothing. If `phrases extract` has read the same
-    text with n alignments, each alignment contributes 1/n to the counts, so a duplicate alignment does not change the
-    result.
+    same three with respect to the next phrase. They are estimated from counts with additive smoothing. If
+    `phrases extract` has read the same text with n alignments, each alignment contributes 1/n to the counts, so that a
+    duplicate alignment does not change the result.
 
-    The output has an array for each probability, as that of `phrases score`.
+    The output contains an array for each probability, with one element per pair.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -408,14 +410,14 @@ def select(
     input: Texts | None = None,
     column: Sequence[Sequence[InputFile]] = (),
 ) -> Written:
-    r"""Select the phrase pairs for texts, with their scores: the table with which the search translates these texts.
+    r"""Select the phrase pairs and scores with which the decoder translates given texts.
 
-    A pair is selected if its source phrase occurs in a text; without a text, all pairs are. The output is the binary
-    form of a phrase table and reordering table (`search binarize`): in a directory that is the ``model_dir`` of
-    `search decode` and `tuning tune`, phrase-table.binary.safetensors takes the place of phrase-table.gz. Its scores
-    are exactly those that the tables in Moses format would have (`phrases export`, `phrases augment`).
+    A pair is selected if its source phrase occurs in a text; without a text, all pairs are selected. The output is a
+    phrase table and reordering table in binary form (`search binarize`): in the ``model_dir`` of `search decode` or
+    `tuning tune`, phrase-table.binary.safetensors replaces phrase-table.gz. The scores are identical to the scores in
+    the tables in Moses format (`phrases export`, `phrases augment`).
 
-    Every ``column`` adds one score, in this order; its files are consecutive shards.
+    Every ``column`` adds one score, in the given order; the files of a column are consecutive shards.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -427,7 +429,7 @@ def select(
         pairs: phrase pairs, written by `phrases extract` or `phrases import-table`.
         scores: scores of the pairs, written by `phrases score` or `phrases import-table`.
         reordering: reordering scores of the pairs, written by `phrases reordering` or `phrases import-table`.
-        output: output file: table of the search.
+        output: output file: phrase table of the decoder (safetensors).
         input: tokenised texts to translate.
         column: scores of the pairs, written by `phrases column`, in consecutive shards; may be repeated.
 
@@ -435,7 +437,7 @@ def select(
         The file; its figures are numbers of source phrases, pairs and scores.
 
     Raises:
-        InputError: a file is missing or malformed, or has scores of other pairs; the texts contain no words.
+        InputError: a file is missing, malformed or contains scores of other phrase pairs; the texts contain no words.
     """
     from rnnsmt.phrases.selection import select_table
 
@@ -456,10 +458,10 @@ def export(
     output_reordering_table: OutputFile | None = None,
     threads: Threads = THREADS,
 ) -> WrittenFiles:
-    r"""Write phrase pairs and their scores as phrase table and reordering table in Moses format.
+    r"""Write phrase pairs and their scores as a phrase table and a reordering table in Moses format.
 
-    Format, sort order and numbers are those of the tables that Moses builds from the same alignment. `phrases augment`
-    adds columns to the phrase table.
+    Format, sort order and numbers are the same as in the tables that Moses builds from the same alignment.
+    `phrases augment` adds columns to the phrase table.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -478,8 +480,8 @@ def export(
         The tables; their figure is the number of phrase pairs.
 
     Raises:
-        InputError: a file is missing or malformed, has scores of other pairs, or was imported from a table in Moses
-            format; or only one of ``reordering`` and ``output_reordering_table`` is given.
+        InputError: a file is missing, malformed, contains scores of other phrase pairs, or was imported from a table in
+            Moses format; only one of ``reordering`` and ``output_reordering_table`` is given.
     """
     from rnnsmt.phrases.exporting import export_phrase_table, export_reordering_table
     from rnnsmt.phrases.pairs import PhrasePairs
@@ -505,10 +507,10 @@ def show(
     column: Sequence[Sequence[InputFile]] = (),
     limit: Positive = 20,
 ) -> "ShownPairs":
-    r"""Print phrase pairs with named scores, by source phrase, those with the highest p(target|source) first.
+    r"""Print phrase pairs with named scores, grouped by source phrase and sorted by descending p(target|source).
 
-    Columns are separated by tabs; their names are in the first line. The files themselves can be read by any program
-    that reads safetensors, such as ``safetensors.numpy.load_file``.
+    The output is a table with tabs between the columns, and the names of the columns in the first line. The input files
+    can also be read with ``safetensors.numpy.load_file``.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -524,10 +526,10 @@ def show(
         limit: maximum number of pairs.
 
     Returns:
-        The lines; ``frame`` is the same as a DataFrame.
+        The lines; the attribute ``frame`` contains the table as a DataFrame.
 
     Raises:
-        InputError: a file is malformed, or has scores of other pairs.
+        InputError: a file is malformed or contains scores of other phrase pairs.
     """
     from rnnsmt.phrases.showing import show_pairs
 
@@ -543,10 +545,10 @@ def filter(
     *,
     max_length: Positive = Phrases.max_length,
 ) -> Written:
-    r"""Filter phrase table and reordering table in Moses format for given input texts, for Moses' decoder.
+    r"""Filter a phrase table and a reordering table in Moses format for input texts, for the decoder of Moses.
 
-    A line is kept if its source phrase occurs in the input. Both tables are streamed; the output files have the names
-    of the input files.
+    A line is kept if its source phrase occurs in the input. Both tables are streamed; the output files have the same
+    names as the tables.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -564,7 +566,7 @@ def filter(
         The directory; its figures are numbers of lines.
 
     Raises:
-        InputError: the input contains no words, a table is malformed, or the output directory is that of a table.
+        InputError: the input contains no words, a table is malformed, or the output directory contains the tables.
     """
     from rnnsmt.phrases.filtering import filter_tables
 
@@ -584,16 +586,17 @@ def augment(
     output_ini: OutputFile | None = None,
     threads: Threads = THREADS,
 ) -> Written:
-    r"""Add scores to a phrase table, and to the moses.ini of its model.
+    r"""Add scores to a phrase table, and their weights to the moses.ini of the model.
 
     A score file contains one natural logarithm per line of the table. The probability exp(score) is added to each line,
     because Moses takes the logarithm of every score; probabilities below 1e-40 are replaced by 1e-40. The table is
-    streamed; its other fields are not changed. Every ``column`` adds one score; its files are consecutive shards.
+    streamed; its other fields are not changed. Every ``column`` adds one score; the files of a column are consecutive
+    shards.
 
-    With ``ini``, the table is that of a model, for example of one that Moses built. ``output_ini`` is a copy of this
-    moses.ini that refers to the new table and has a further weight for every column: 0 for a column of whole numbers,
-    which are counts (such as wp), 0.2 for any other. All other weights and settings are those of ``ini``. The
-    paths in the copy are absolute, so that Moses can read it in any directory. Tune the weights before you use it.
+    With ``ini``, scores are added to the phrase table of a model, for example a model that Moses built. ``output_ini``
+    is a copy of this moses.ini that refers to the new table and has a weight for every added score: 0 if all scores are
+    integers, that is, counts (such as wp), otherwise 0.2. All other weights and settings are unchanged. Paths in the
+    copy are absolute, so that Moses can be started in any directory. Tune the weights before you use the model.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -607,15 +610,16 @@ def augment(
         column: scores of the lines of the table, written by `phrases column`, in consecutive shards; may be repeated.
         output: output file: phrase table with the additional scores.
         phrase_table: phrase table in Moses format.
-        ini: moses.ini of a model, whose phrase table gets the scores; requires ``output_ini``.
-        output_ini: output file: moses.ini that refers to this table; requires ``ini``.
+        ini: moses.ini of a model; the scores are added to its phrase table; requires ``output_ini``.
+        output_ini: output file: moses.ini that refers to the new table; requires ``ini``.
 
     Returns:
-        The table; its figures are the numbers of lines and of scores per line.
+        The table; its figures are the number of lines and the number of scores per line.
 
     Raises:
-        InputError: not exactly one of ``phrase_table`` and ``ini`` is given, or ``output_ini`` without ``ini``; a
-            column does not have as many scores as the table has lines, or has a score that is no log probability.
+        InputError: both or neither of ``phrase_table`` and ``ini`` are given; only one of ``ini`` and ``output_ini`` is
+            given; the number of scores in a column differs from the number of lines in the table; a score is not a log
+            probability.
     """
     from rnnsmt.phrases.augmentation import augment_model, augment_table
 

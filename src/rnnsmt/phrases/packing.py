@@ -1,9 +1,9 @@
 """Phrases as integers that sort in the same order as the lines of a phrase table.
 
 ``LC_ALL=C sort`` compares the bytes of lines ``source ||| target ||| ...``. A space is smaller than every byte of a
-word, and ``|||`` follows the last word. Therefore, if words are numbered in byte order, with ``|||`` in the vocabulary
-as the end of a phrase, number sequences compare in the same way as lines. Words are packed big-endian, several per
-int64 key.
+word, and ``|||`` follows the last word. Therefore, if words are numbered in byte order, and if ``|||`` is in the
+vocabulary as the end of a phrase, sequences of word numbers sort in the same way as lines. Several word numbers are
+packed into an int64 key, the first one in the most significant bits.
 """
 
 from collections.abc import Iterable
@@ -18,9 +18,10 @@ END = b"|||"
 
 
 class Side(NamedTuple):
-    """A ``Packing`` for kernels: ``width``, ``per_key``, ``stop``, and the words.
+    """A ``Packing`` as an argument of kernels.
 
-    The word of code c is ``text[offsets[c - 1]:offsets[c]]``.
+    ``width``, ``per_key`` and ``stop`` are attributes of ``Packing``. The word with the code c is
+    ``text[offsets[c - 1]:offsets[c]]``.
     """
 
     width: int
@@ -31,21 +32,22 @@ class Side(NamedTuple):
 
 
 class Packing:
-    """Bit layout of one side's phrases of up to ``max_length`` words.
+    """Bit layout for the phrases of one side, with at most ``max_length`` words.
 
     Attributes:
-        words: vocabulary in byte order, including ``|||``; the code of a word is its index + 1, and 0 is no word.
+        words: vocabulary in byte order, including ``|||``; the code of a word is its index + 1. Code 0 marks an unused
+            slot.
         width: number of bits of a code.
-        per_key: number of codes of a key.
+        per_key: number of codes in a key.
         keys: number of keys of a phrase.
         stop: code of ``|||``.
     """
 
     def __init__(self, words: Iterable[bytes], max_length: int) -> None:
-        """Lay out a vocabulary, in any order, with or without ``|||``."""
+        """Create the layout for a vocabulary, which may be in any order, and with or without ``|||``."""
         self.words = sorted({*words, END})
         self.width = len(self.words).bit_length()
-        self.per_key = min(63 // self.width, max_length)  # 63 bits, so no key is negative
+        self.per_key = min(63 // self.width, max_length)  # 63 bits, so that keys are not negative
         self.keys = -(-max_length // self.per_key)
         self.stop = self.words.index(END) + 1
 
@@ -56,10 +58,10 @@ class Packing:
     def pack(
         self, words: NDArray[np.int32], codes: NDArray[np.int64], spans: NDArray[np.int32], side: int
     ) -> NDArray[np.int64]:
-        """Return the keys of phrases, int64 [keys, N].
+        """Return the keys of N phrases, int64 [keys, N].
 
         Args:
-            words: flat side of a block.
+            words: ``source`` or ``target`` of an ``AlignedBlock``.
             codes: code of every word number.
             spans: int32 [N, 4], as filled by ``extract_block``.
             side: 0 for source, 1 for target.
@@ -69,7 +71,7 @@ class Packing:
         return keys
 
     def side(self) -> Side:
-        """Return the packing for kernels."""
+        """Return the packing as an argument of kernels."""
         offsets = np.zeros(len(self.words) + 1, np.int64)
         np.cumsum([len(word) for word in self.words], out=offsets[1:])
         return Side(self.width, self.per_key, self.stop, np.frombuffer(b"".join(self.words), np.uint8), offsets)
@@ -77,16 +79,16 @@ class Packing:
 
 @kernel()
 def pack_phrases(words: Any, codes: Any, spans: Any, side: int, stop: int, width: int, per_key: int, keys: Any) -> None:
-    """Pack the words of each phrase into integers that sort as the lines of a phrase table.
+    """Pack the words of each phrase into integers that sort like the lines of a phrase table.
 
     Args:
-        words: int32, flat side of the block.
-        codes: int64 [V], code of each word number, ≥ 1, in byte order of the words.
+        words: int32, ``source`` or ``target`` of an ``AlignedBlock``.
+        codes: int64 [V], code of each word number; codes are at least 1 and ascend in byte order of the words.
         spans: int32 [N, 4], as filled by ``extract_block``.
         side: 0 for source, 1 for target.
-        stop: code of ``|||``, the end of a phrase that does not fill the keys; the slots after it are 0.
+        stop: code of ``|||``, which ends a phrase that does not fill all slots; the slots after it are 0.
         width: number of bits of a code.
-        per_key: number of codes of a key.
+        per_key: number of codes in a key.
         keys: int64 [K, N], filled; the first word of a phrase is in the most significant used bits of the first key.
     """
     slots = keys.shape[0] * per_key
@@ -106,17 +108,17 @@ def pack_phrases(words: Any, codes: Any, spans: Any, side: int, stop: int, width
 
 
 class SortedPairs(NamedTuple):
-    """Rows of an extract file with complete source groups: N rows, P distinct pairs, S source phrases."""
+    """Rows of an extract file that contain all rows of S source phrases: N rows with P distinct pairs."""
 
-    pairs: NDArray[np.int64]  # [P + 1], first row of each distinct pair, N at the end
-    sources: NDArray[np.int64]  # [S + 1], first row of each source phrase, N at the end
-    source_keys: NDArray[np.int64]  # [K, N or more], packed phrases
-    target_keys: NDArray[np.int64]
+    pairs: NDArray[np.int64]  # [P + 1], first row of each distinct pair; the last element is N
+    sources: NDArray[np.int64]  # [S + 1], first row of each source phrase; the last element is N
+    source_keys: NDArray[np.int64]  # [K, N or more], packed source phrases
+    target_keys: NDArray[np.int64]  # [K, N or more], packed target phrases
 
 
 @kernel()
 def same_phrase(keys: Any, a: int, b: int) -> bool:
-    """Return whether rows a and b of ``keys`` (int64 [K, N]) are the same phrase."""
+    """Return whether columns a and b of ``keys`` (int64 [K, N]) are the same phrase."""
     for key in range(keys.shape[0]):  # noqa: SIM110 (numba)
         if keys[key, a] != keys[key, b]:
             return False
@@ -131,7 +133,7 @@ def group_rows(source_keys: Any, target_keys: Any) -> Any:
         source_keys, target_keys: int64 [K, N], packed phrases.
 
     Returns:
-        Pairs and sources, int64, both with N at the end.
+        ``pairs`` and ``sources`` of ``SortedPairs``.
     """
     n = source_keys.shape[1]
     pairs, sources = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
@@ -151,7 +153,7 @@ def group_rows(source_keys: Any, target_keys: Any) -> Any:
 
 @kernel(**UNCOUNTED)
 def unpack(keys: Any, row: int, side: Side, codes: Any) -> int:
-    """Unpack phrase ``row`` of ``keys`` (int64 [K, N]) into word codes, int64; return the number of words."""
+    """Unpack column ``row`` of ``keys`` (int64 [K, N]) into word codes (``codes``, int64); return their number."""
     mask = (np.int64(1) << side.width) - 1
     length = 0
     for key in range(keys.shape[0]):

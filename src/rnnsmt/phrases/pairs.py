@@ -1,16 +1,17 @@
-"""The store of phrase pairs: every distinct pair once, as word ids, in the order of the phrase table.
+"""Files of phrase pairs: every distinct pair once, as word ids, in the order of the phrase table.
 
-One file of arrays (``rnnsmt.base.array_file``) holds the pairs. A *run* are the consecutive pairs of one source phrase,
-whose words are stored once:
+A file of phrase pairs, also called *store*, is a file of arrays (``rnnsmt.base.array_file``). A *run* is a sequence of
+consecutive pairs with the same source phrase, which is stored once:
 
-* ``source words``: ids of the source phrases of all runs, one after the other; ``source offsets`` [runs + 1], where
-  each begins.
-* ``first`` [runs + 1]: the first pair of each run; the number of pairs at the end.
-* ``target words``, ``target offsets`` [pairs + 1]: the same of the target phrases of all pairs.
-* ``source vocabulary``, ``target vocabulary``: the words, UTF-8, each followed by a newline; the id of a word is its
-  line, from 0 on.
+* ``source words``: word ids of the source phrases of all runs, concatenated.
+* ``source offsets`` [runs + 1]: begin of each source phrase in ``source words``.
+* ``first`` [runs + 1]: index of the first pair of each run; the last element is the number of pairs.
+* ``target words``: word ids of the target phrases of all pairs, concatenated.
+* ``target offsets`` [pairs + 1]: begin of each target phrase in ``target words``.
+* ``source vocabulary``, ``target vocabulary``: the words in UTF-8, each followed by a newline; the id of a word is the
+  0-based index of its line.
 
-Further columns of the pairs are files of their own, with one element for each pair (``rnnsmt.phrases.columns``). The
+Scores of the pairs are in other files, with one element for each pair (``rnnsmt.phrases.column_files``). The header
 entry ``fingerprint`` identifies the pairs.
 """
 
@@ -40,20 +41,24 @@ BLOCK = 1 << 18
 
 
 class PhrasePairs:
-    """The pairs of a store.
+    """The phrase pairs in a file, which is mapped into memory.
 
     Attributes:
         path: the file.
-        words: the words of source and target by id.
-        fingerprint: SHA-256 of pairs and vocabularies.
-        begin, end: the shard is the pairs ``begin`` to ``end - 1``; all pairs by default.
+        words: source vocabulary and target vocabulary; the id of a word is its index.
+        fingerprint: SHA-256 of the pairs and the vocabularies.
+        begin, end: range of the pairs in the shard, ``begin`` to ``end - 1``.
     """
 
     def __init__(self, path: StrPath, shard: tuple[int, int] = (1, 1)) -> None:
-        """Map a file, and check the k-th of n consecutive shards of the pairs, ``shard=(k, n)``, which is read once.
+        """Map a file, and check the pairs of a shard.
+
+        Args:
+            path: the file.
+            shard: (k, n) for the k-th of n consecutive shards of nearly equal size; only its pairs are checked.
 
         Raises:
-            InputError: the file is not one of phrase pairs, or its arrays do not agree with each other.
+            InputError: the file is not a file of phrase pairs, or its arrays are inconsistent.
         """
         self.path = Path(path)
         arrays = self._arrays = ArrayFile(path, REMEDY)
@@ -76,7 +81,7 @@ class PhrasePairs:
             raise InputError(f"{path}: the arrays of the phrase pairs do not agree with each other; {REMEDY}")
 
     def _agree(self) -> bool:
-        """Return whether no run and no phrase of the shard is empty, and all its ids are those of words."""
+        """Return whether all runs and phrases of the shard are non-empty, and all word ids are in the vocabularies."""
         runs = int(np.searchsorted(self.first, self.begin, "right")) - 1, int(np.searchsorted(self.first, self.end))
         if not self._ascend(self.first[runs[0] : runs[1] + 1]):
             return False
@@ -96,7 +101,7 @@ class PhrasePairs:
         return True
 
     def _ascend(self, bounds: NDArray[np.int64]) -> bool:
-        """Return whether each number is greater than the one before."""
+        """Return whether the numbers are strictly increasing."""
         for begin in range(0, len(bounds) - 1, BLOCK):
             block = bounds[begin : begin + BLOCK + 1]
             if (block[1:] <= block[:-1]).any():
@@ -109,15 +114,15 @@ class PhrasePairs:
         return int(self.first[-1])
 
     def vocabulary(self, side: str) -> NDArray[np.uint8]:
-        """Return the words of one of ``SIDES``, UTF-8, each followed by a newline."""
+        """Return the vocabulary of one of ``SIDES`` in UTF-8, with a newline after each word."""
         return self._arrays[f"{side} vocabulary"]
 
     def runs(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the run of each of the pairs ``index`` [K]."""
+        """Return the run that contains each of the pairs ``index``, [K]."""
         return runs_of(self.first, index)
 
     def texts(self, begin: int = 0, end: int | None = None) -> Iterator[tuple[list[str], list[str]]]:
-        """Yield the words of source and target of the pairs ``begin`` to ``end - 1``."""
+        """Yield the source words and the target words of the pairs ``begin`` to ``end - 1``."""
         last = len(self) if end is None else end
         for start in range(begin, last, BLOCK):
             index = np.arange(start, min(start + BLOCK, last))
@@ -133,34 +138,34 @@ class PhrasePairs:
         self._arrays.release()
 
     def expect_random_access(self) -> None:
-        """Prepare for reading pairs in no order, see ``rnnsmt.base.arrays.expect_random_access``."""
+        """Prepare for reading pairs in random order, see ``rnnsmt.base.arrays.expect_random_access``."""
         expect_random_access(self.first.base)
 
 
 def runs_of(first: NDArray[np.int64], index: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the run of each of the pairs ``index`` [K], given the first pair of each run."""
+    """Return the run that contains each of the pairs ``index``, [K]; ``first`` is the first pair of each run."""
     return np.searchsorted(first, index, "right") - 1
 
 
 class PhraseIds(NamedTuple):
-    """Phrases as word ids; both arrays are mapped.
+    """Phrases as word ids; both arrays may be mapped from a file.
 
     Attributes:
-        words: ids of all phrases, one after the other.
-        offsets: int64 [phrases + 1], where each phrase begins.
+        words: word ids of all phrases, concatenated.
+        offsets: int64 [phrases + 1], begin of each phrase in ``words``.
     """
 
     words: NDArray[Any]
     offsets: NDArray[np.int64]
 
     def joined(self, index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the ids of the phrases ``index`` [K], one after the other, and their lengths [K]."""
+        """Return the concatenated word ids of the phrases ``index`` [K], and the lengths of the phrases [K]."""
         begins = self.offsets[index]
         lengths = self.offsets[index + 1] - begins
         return self.words[concatenated_ranges(begins, lengths)].astype(np.int64), lengths
 
     def select(self, index: NDArray[Any]) -> "PhraseIds":
-        """Return the phrases ``index`` [K], in memory, with ids of the same type."""
+        """Return a copy of the phrases ``index`` [K] in memory; the type of the ids is the same."""
         begins = self.offsets[index]
         lengths = self.offsets[index + 1] - begins
         words = self.words[concatenated_ranges(begins, lengths)]
@@ -168,7 +173,7 @@ class PhraseIds(NamedTuple):
 
     @classmethod
     def concatenated(cls, parts: Sequence["PhraseIds"]) -> "PhraseIds":
-        """Return the phrases of all parts, which are in memory."""
+        """Concatenate several lists of phrases in memory."""
         lengths = np.concatenate([np.zeros(1, np.int64), *(np.diff(part.offsets) for part in parts)])
         return cls(np.concatenate([part.words for part in parts]), np.cumsum(lengths))
 
@@ -177,25 +182,25 @@ def _words(text: NDArray[np.uint8]) -> list[str]:
     """Return the words of a vocabulary.
 
     Raises:
-        ValueError: it is not UTF-8.
+        ValueError: the vocabulary is not UTF-8.
     """
     return text.tobytes().decode().split("\n")[:-1]
 
 
 def _begins_with_zero(bounds: NDArray[Any]) -> bool:
-    """Return whether an array is one of offsets, int64 numbers from 0 on."""
+    """Return whether an array has the type of offsets (int64) and begins with 0."""
     return bool(bounds.dtype == np.int64 and len(bounds) and bounds[0] == 0)
 
 
 def _as_lists(words: Sequence[str], ids: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[list[str]]:
-    """Return the words of phrases, given their ids one after the other, and their lengths."""
+    """Return a list of words for each phrase, given the concatenated word ids and the lengths of the phrases."""
     every = [words[word] for word in ids.tolist()]
     ends = np.cumsum(lengths).tolist()
     return [every[end - length : end] for end, length in zip(ends, lengths.tolist(), strict=True)]
 
 
 class PairsWriter:
-    """Writer of a store: blocks of pairs, then the vocabularies."""
+    """Writer of a file of phrase pairs: first blocks of pairs, then the vocabularies."""
 
     def __init__(self, writer: ArrayWriter) -> None:
         self._writer = writer
@@ -208,11 +213,11 @@ class PairsWriter:
         return self._writer.lengths["target offsets"] - 1
 
     def append(self, first: NDArray[np.int64], *sides: tuple[NDArray[Any], NDArray[np.int64]]) -> None:
-        """Append runs.
+        """Append a block of pairs.
 
         Args:
-            first: [runs], the first pair of each run, from 0 on in this block.
-            sides: the ids and lengths of the source phrases of the runs, and of the target phrases of the pairs.
+            first: [runs], index in the block of the first pair of each run.
+            sides: (word ids, lengths) of the source phrases of the runs, and of the target phrases of the pairs.
         """
         self._writer.append("first", self.pairs + first)
         for side, (ids, lengths) in zip(SIDES, sides, strict=True):
@@ -220,7 +225,7 @@ class PairsWriter:
             self._writer.append(f"{side} words", ids)
 
     def finish(self, *vocabularies: Sequence[bytes]) -> dict[str, object]:
-        """Add the vocabularies and the fingerprint; return the numbers of source phrases and pairs."""
+        """Write the vocabularies and the fingerprint; return the number of source phrases and the number of pairs."""
         self._writer.append("first", np.array([self.pairs]))
         for side, words in zip(SIDES, vocabularies, strict=True):
             text = b"".join(word + b"\n" for word in words)
@@ -230,7 +235,11 @@ class PairsWriter:
 
 
 def pair_types(words: Sequence[int]) -> dict[str, Any]:
-    """Return the types of the arrays; ``words``: numbers of words of source and target, which may be upper bounds."""
+    """Return the types of the arrays in a file of phrase pairs.
+
+    Args:
+        words: size of the source vocabulary and size of the target vocabulary, or upper bounds.
+    """
     types: dict[str, Any] = {"first": np.int64}
     for side, number in zip(SIDES, words, strict=True):
         types[f"{side} words"] = np.uint16 if number <= 1 << 16 else np.uint32
@@ -239,10 +248,10 @@ def pair_types(words: Sequence[int]) -> dict[str, Any]:
 
 
 def write_extracted_pairs(extract: ExtractFile, output: StrPath) -> dict[str, object]:
-    """Write the distinct pairs of an extract file.
+    """Write the distinct pairs of an extract file as a file of phrase pairs.
 
     Returns:
-        The numbers of source phrases and of pairs.
+        The number of source phrases and the number of pairs.
     """
     sides, packings = extract.sides(), extract.packings
     with write_arrays(output, pair_types([len(packing.words) for packing in packings])) as writer:
@@ -255,7 +264,7 @@ def write_extracted_pairs(extract: ExtractFile, output: StrPath) -> dict[str, ob
 
 
 def _unpacked(keys: NDArray[np.int64], rows: NDArray[np.int64], side: Any) -> tuple[Any, NDArray[np.int64]]:
-    """Return the ids of packed phrases, one after the other, and their lengths; the id of a word is its code - 1."""
+    """Return the concatenated word ids of packed phrases, and the lengths; the id of a word is its code - 1."""
     ids, lengths = np.empty(8 * len(rows), np.uint32), np.empty(len(rows), np.int64)
     filled = unpack_rows(keys, rows, side, ids, lengths)
     return ids[:filled], lengths
@@ -267,10 +276,10 @@ def unpack_rows(keys: Any, rows: Any, side: Any, ids: Any, lengths: Any) -> int:
 
     Args:
         keys: int64 [K, N], packed phrases.
-        rows: int64 [P], the phrases to unpack.
-        side: their ``Side``.
-        ids: uint32 [8 P], filled with code - 1 of their words, one phrase after the other.
-        lengths: int64 [P], filled with the numbers of words.
+        rows: int64 [P], columns of ``keys`` to unpack.
+        side: ``Side`` of the phrases.
+        ids: uint32 [8 P], filled with the concatenated word ids; the id of a word is its code - 1.
+        lengths: int64 [P], filled with the number of words of each phrase.
     """
     codes = np.empty(8, np.int64)
     filled = 0

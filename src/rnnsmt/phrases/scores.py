@@ -1,24 +1,28 @@
-"""Scores of phrase pairs: p(f|e), lex(f|e), p(e|f), lex(e|f), from the counts to the numbers in the phrase table.
+"""Computation of the scores of phrase pairs, p(f|e), lex(f|e), p(e|f) and lex(e|f), from counts.
 
 f is a source phrase and e a target phrase. *Relative frequencies* are p(f|e) = c(f, e) / n(e), with the count c of the
 pair and the count n of the conditioning phrase.
 
-*Modified Kneser-Ney smoothing* is that of Foster, Kuhn and Johnson (2006; Moses' ``--KneserNey``). The count c of a
-pair is reduced by D(c). The discounted mass of all pairs of one conditioning phrase is distributed over them in
-proportion to the number of distinct partners of the other phrase. For a target phrase e with count n(e):
+*Modified Kneser-Ney smoothing* follows Foster, Kuhn and Johnson (2006; ``--KneserNey`` in Moses). The count c of a pair
+is reduced by the discount D(c). The sum of the discounts of all pairs with the same conditioning phrase is distributed
+over these pairs in proportion to the number of distinct phrases that are paired with the other phrase:
 
     p(f|e) = (c(f, e) - D(c(f, e))) / n(e) + sum_f' D(c(f', e)) / n(e) * partners(f) / pairs
 
+where partners(f) is the number of distinct target phrases paired with f, and pairs the number of distinct phrase pairs;
+p(e|f) is computed in the same way.
+
 D(1), D(2) and D(3 or more) are estimated from the numbers of pairs with counts 1, 2, 3 and 4 (Chen and Goodman 1998).
 If a text has several alignments, a pair that is not consistent with all of them has a fractional count, for which D is
-interpolated linearly: if it occurs once with one of two alignments, its count is 1/2 and D is half of D(1).
+interpolated linearly: if a pair occurs once with one of two alignments, its count is 1/2 and its discount D(1) / 2.
 
-*Lexical weights* (Koehn, Och and Marcu 2003, section 4.4) are those of the pair's most frequent links.
+*Lexical weights* (Koehn, Och and Marcu 2003, section 4.4) are computed with the most frequent links of a pair.
 
-``count_targets`` counts what depends on all pairs of a target phrase, when phrases are extracted. The pairs of a source
-phrase are consecutive in the extract file, so ``score_pairs`` counts the rest and computes the scores.
+``count_targets`` computes the statistics of target phrases when phrases are extracted. The pairs of a source phrase are
+consecutive in the extract file, so that ``score_pairs`` can compute the statistics of source phrases, and the scores.
 
-The links of a phrase pair are an int64 with bit 8 · target + source.
+The links of a phrase pair are stored as an int64 bit mask: bit 8·t + s is set if target word t is linked to source word
+s.
 """
 
 from collections.abc import Sequence
@@ -40,8 +44,8 @@ class Smoothing(NamedTuple):
     """Smoothing parameters of a table.
 
     Attributes:
-        alignments: number of alignments of the same text; a pair that all of them allow once has count 1.
-        discounts: D for counts 1, 2, 3 or more; fractional counts are rounded up for their estimation.
+        alignments: number of alignments of each text; a pair that is extracted once with each alignment has count 1.
+        discounts: D for counts 1, 2, and 3 or more; to estimate D, fractional counts are rounded up.
         pairs: number of distinct phrase pairs.
     """
 
@@ -50,9 +54,9 @@ class Smoothing(NamedTuple):
     pairs: int
 
     def by_joint(self) -> list[float]:
-        """Return the discounts of pairs that occur 0, 1, ... times in all alignments together.
+        """Return the discount of a pair by its total number of occurrences with all alignments: 0, 1, 2, ...
 
-        Larger counts have the last discount.
+        The last discount applies to all larger numbers.
         """
         known = [0.0, *self.discounts]
         lines = [
@@ -64,10 +68,10 @@ class Smoothing(NamedTuple):
 
 
 def _discounts(seen: Sequence[int]) -> tuple[float, float, float]:
-    """Return D(1), D(2), D(3+) of Chen and Goodman, each limited to 0 .. count.
+    """Return D(1), D(2) and D(3 or more) (Chen and Goodman 1998); D(c) is limited to the range 0 .. c.
 
     Args:
-        seen: numbers of pairs with counts 1, 2, 3 and 4.
+        seen: number of pairs with count 1, 2, 3 and 4.
     """
     n1, n2 = seen[0], seen[1]
     share = n1 / (n1 + 2 * n2) if n1 else 0.0
@@ -79,13 +83,15 @@ def _discounts(seen: Sequence[int]) -> tuple[float, float, float]:
 
 
 def count_targets(connection: "DuckDBPyConnection", keys: str, target_keys: str, alignments: int) -> Smoothing:
-    """Create the table ``targets`` from the table ``counted``; return the parameters of smoothing.
+    """Create the table ``targets`` from the table ``counted``; return the smoothing parameters.
 
-    The columns are ``target_total``, the count of a target phrase, ``target_pairs``, the number of its source phrases,
-    and ``target_discount``, the sum of their discounts.
+    A row of ``targets`` describes a target phrase: ``target_total`` is its count, ``target_pairs`` the number of
+    distinct source phrases paired with it, and ``target_discount`` the sum of the discounts of these pairs.
 
     Args:
-        keys, target_keys: columns of pairs and of target phrases.
+        connection: database with the table ``counted``, see ``write_extract``.
+        keys: names of the key columns of phrase pairs, in SQL.
+        target_keys: names of the key columns of target phrases, in SQL.
         alignments: number of alignments of each text.
     """
     connection.execute(
@@ -97,8 +103,8 @@ def count_targets(connection: "DuckDBPyConnection", keys: str, target_keys: str,
     ).fetchall()
     number = dict(found)
     smoothing = Smoothing(alignments, _discounts([number.get(n, 0) for n in range(1, 5)]), sum(number.values()))
-    # The numbers of pairs with each count times their discounts: unlike a sum over the pairs, the result does not
-    # depend on the order in which threads add. An exponent makes a literal a DOUBLE.
+    # The sum of discounts is computed from the number of pairs with each count. Unlike for a sum over pairs, the result
+    # does not depend on the order in which threads add. A literal with an exponent is a DOUBLE.
     *counts, last = [f"count(*) FILTER (WHERE joint = {n}) * {d:.17e}" for n, d in enumerate(smoothing.by_joint())]
     lost = " + ".join([*counts[1:], last.replace("=", ">=")])
     connection.execute(
@@ -110,25 +116,27 @@ def count_targets(connection: "DuckDBPyConnection", keys: str, target_keys: str,
 
 
 SCORED_COLUMNS = ["links", "joint", "target_total", "target_pairs", "target_discount"]
-"""Columns of an extract file that ``score_pairs`` needs: links and count of the row, and statistics of its target."""
+"""Columns of an extract file that ``score_pairs`` uses: links and count of the row, and statistics of the target
+phrase (see ``count_targets``)."""
 
 
 class PairScores(NamedTuple):
-    """Content of the lines of P phrase pairs."""
+    """Links, counts and scores of P phrase pairs."""
 
-    links: Any  # int64 [P], the most frequent links
-    counts: Any  # int64 [P, 3], counts of e, of f, and of both
+    links: Any  # int64 [P], the most frequent links, as a bit mask
+    counts: Any  # int64 [P, 3], counts of e, of f, and of the pair
     scores: Any  # float64 [P, 4], p(f|e), lex(f|e), p(e|f), lex(e|f)
 
 
 def score_pairs(
     rows: SortedPairs, columns: dict[str, NDArray[Any]], smoothing: Smoothing | None, lexical: tuple[Any, Any, Any]
 ) -> tuple[PairScores, int]:
-    """Score P distinct pairs of N sorted rows with complete source groups.
+    """Score the P distinct pairs in N rows of an extract file.
 
     Args:
-        columns: ``SCORED_COLUMNS``, each [N]; a row is a pair with one of its links.
-        smoothing: None for relative frequencies.
+        rows: the phrase pairs of the rows.
+        columns: ``SCORED_COLUMNS``, each [N]; a row is a pair with one of its alignments.
+        smoothing: smoothing parameters; None for relative frequencies.
         lexical: arguments ``sides``, ``nulls`` and ``lexicons`` of ``lexical_weights``.
 
     Returns:
@@ -143,14 +151,14 @@ def score_pairs(
     target_total = columns["target_total"][first]
     scores = np.empty((len(first), 4))
     if smoothing is None:
-        # single precision, as in Moses, so the sixth digit is the same
+        # single precision, as in Moses, so that the sixth digit is the same
         scores[:, 0] = both.astype(np.float32) / target_total.astype(np.float32)
         scores[:, 2] = both.astype(np.float32) / source_total.astype(np.float32)
     else:
         alignments, by_joint = smoothing.alignments, np.array(smoothing.by_joint())
         lost = by_joint[np.minimum(both, len(by_joint) - 1)]
         left = both / alignments - lost
-        # the discounted mass of the conditioning phrase, of which the pair gets the share partners / pairs
+        # sum of the discounts of the conditioning phrase; the pair gets the fraction partners / pairs
         target_mass, source_mass = columns["target_discount"][first], np.bincount(source_of, lost)[source_of]
         source_partners, target_partners = pairs_of_source[source_of], columns["target_pairs"][first]
         scores[:, 0] = (left + target_mass * source_partners / smoothing.pairs) * alignments / target_total
@@ -162,9 +170,10 @@ def score_pairs(
 
 @kernel()
 def transpose_links(bits: Any) -> Any:
-    """Return the links with source and target exchanged (Warren, Hacker's Delight, section 7-3)."""
-    # transpose the 8 x 8 bits: in blocks of 2 x 2, then the blocks in blocks of 4 x 4, then these; each step exchanges
-    # the two blocks off the diagonal. The masks clear the bits that a right shift copies from the sign.
+    """Return the bit mask of links with source and target exchanged (Warren, Hacker's Delight, section 7-3)."""
+    # transpose the 8 x 8 bits in three steps: inside blocks of 2 x 2 bits, then 2 x 2 blocks inside blocks of 4 x 4
+    # bits, then the 4 x 4 blocks; each step exchanges the two blocks off the diagonal. The masks clear the bits that a
+    # right shift copies from the sign.
     swap = (bits ^ (bits >> 7)) & np.int64(0x00AA00AA00AA00AA)
     bits ^= swap ^ (swap << 7)
     swap = (bits ^ (bits >> 14)) & np.int64(0x0000CCCC0000CCCC)
@@ -175,18 +184,18 @@ def transpose_links(bits: Any) -> Any:
 
 @kernel()
 def greater_links(a: int, b: int) -> bool:
-    """Return whether alignment a is greater than b in the order in which Moses' scorer breaks ties.
+    """Return whether alignment a is greater than alignment b, in the order by which the scorer of Moses breaks ties.
 
-    Alignments are compared as lists, over target positions, of ordered sets of source positions: the first target
-    position that differs decides, and there the first element that differs; a set is greater than its own prefix.
+    An alignment is compared as a list that contains the sorted source positions of each target position. Lists are
+    compared lexicographically, and so are the sorted source positions; a sequence is greater than its own prefix.
     """
     for j in range(8):
         # sets of source positions as bits
         x, y = (a >> (8 * j)) & 255, (b >> (8 * j)) & 255
         if x != y:
             k = 0
-            # k: the lowest position that only one set contains. This set is less, because its next element is smaller,
-            # unless the other set has no further element and is its prefix.
+            # k: the lowest position that only one set contains. The set with k is less, because its next element is
+            # smaller, unless the other set has no further elements and is therefore a prefix.
             while (x >> k) & 1 == (y >> k) & 1:
                 k += 1
             if (x >> k) & 1:
@@ -197,17 +206,17 @@ def greater_links(a: int, b: int) -> bool:
 
 @kernel()
 def choose_links(links: Any, joint: Any, begin: int, end: int) -> Any:
-    """Return the most frequent alignment of rows begin..end, as Moses selects it in each direction.
+    """Return the most frequent alignments of a phrase pair, as selected by Moses for each direction.
 
-    Ties are resolved separately for both directions: to the greatest alignment as seen from the target, and to the
-    greatest one as seen from the source.
+    If several alignments are most frequent, the greatest one (``greater_links``) is selected. For p(source | target),
+    alignments are compared with source and target exchanged.
 
     Args:
-        links, joint: alignments and their counts, [N].
-        begin, end: rows of one pair.
+        links, joint: [N], alignments (bit masks) and their counts.
+        begin, end: range of the rows of the phrase pair, ``begin`` to ``end - 1``.
 
     Returns:
-        The alignments for p(target | source) and for p(source | target), both with bit 8 · target + source.
+        The alignment for p(target | source) and the alignment for p(source | target), as bit masks.
     """
     best, best_inverse, count = links[begin], links[begin], joint[begin]
     for row in range(begin + 1, end):
@@ -225,8 +234,9 @@ class LexicalTable(NamedTuple):
     """A lexical table p(word | given) as a hash table with linear probing.
 
     Attributes:
-        keys: int64 [power of two], given << 32 | word, codes; -1 for a free slot.
-        probabilities: float64 [the same].
+        keys: int64 [slots], word codes packed as given << 32 | word; -1 for a free slot. The number of slots is a power
+            of two.
+        probabilities: float64 [slots].
     """
 
     keys: Any
@@ -236,13 +246,13 @@ class LexicalTable(NamedTuple):
 def hash_lexicon(
     words: NDArray[np.int64], given: NDArray[np.int64], probabilities: NDArray[np.float64]
 ) -> LexicalTable:
-    """Return a lexical table as a hash table; of repeated entries, the first one is used.
+    """Return a lexical table as a hash table; if an entry is repeated, the first one is used.
 
     Args:
-        words, given: codes below 2^31, [n].
-        probabilities: [n].
+        words, given: [n], word codes below 2^31.
+        probabilities: [n], p(word | given).
     """
-    # at most half of the slots are in use, so probing is short
+    # at most half of the slots are in use, so that probing is short
     slots = 1 << (2 * len(words)).bit_length()
     lexicon = LexicalTable(np.full(slots, -1, np.int64), np.zeros(slots))
     _fill(lexicon, given << 32 | words, probabilities)
@@ -270,20 +280,21 @@ def _look_up(lexicon: Any, word: int, given: int) -> float:
 def lexical_weight(words: Any, n_words: int, given: Any, links: int, null: int, lexicon: Any, missing: Any) -> float:
     """Return the lexical weight lex(words | given, links) (Koehn, Och and Marcu 2003, section 4.4).
 
-    Missing entries count as 1, as in Moses. The weight is rounded to single precision, as in Moses, so its sixth
-    digit is the same, unless it would underflow in single precision.
+    As in Moses, the probability of a missing entry is 1, and the weight is rounded to single precision, so that the
+    sixth digit is the same. Weights that would underflow in single precision are not rounded.
 
     Args:
-        words, given: codes of the two phrases.
-        links: bit 8 · position in words + position in given.
+        words, given: word codes of the two phrases.
+        n_words: number of elements of ``words`` that are used.
+        links: bit mask; bit 8·j + i is set if element j of ``words`` is linked to element i of ``given``.
         null: code of NULL on the given side.
-        lexicon: p(word | given).
+        lexicon: ``LexicalTable`` of p(word | given).
         missing: int64 [1], incremented for every missing entry.
     """
     weight = 1.0
     for j in range(n_words):
         total, count = 0.0, 0
-        # bit i: whether there is a link to the i-th of the other words
+        # bit i is set if word j is linked to element i of ``given``
         linked = (links >> (8 * j)) & 255
         i = 0
         while linked:
@@ -316,12 +327,12 @@ def lexical_weights(
 
     Args:
         rows: the pairs, ``SortedPairs``.
-        links, joint: links and counts of the rows, [N].
+        links, joint: [N], links and counts of the rows.
         sides: ``Side`` of source and target.
-        nulls: codes of NULL among source and target words.
+        nulls: code of NULL on the source side and on the target side.
         lexicons: ``LexicalTable`` of p(f|e) and of p(e|f).
         chosen: int64 [P], filled with the links of each pair.
-        scores: float64 [P, 4]; filled: lex(f|e) in column 1 and lex(e|f) in column 3.
+        scores: float64 [P, 4]; column 1 is filled with lex(f|e), column 3 with lex(e|f).
 
     Returns:
         The number of look-ups without an entry in the lexical tables.

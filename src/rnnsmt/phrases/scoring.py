@@ -1,4 +1,4 @@
-"""Scores and reordering scores of the pairs of a store, from an extract file, batch by batch."""
+"""Computation of scores and reordering scores of phrase pairs from an extract file, batch by batch."""
 
 from typing import Any, NamedTuple
 
@@ -27,10 +27,14 @@ def score_phrases(
     memory_mb: int = 2000,
     smoothing: str = "none",
 ) -> dict[str, object]:
-    """Write the scores of the pairs of an extract file.
+    """Write the scores of the pairs in an extract file.
 
     Args:
-        pairs: the store with these pairs.
+        extract: the extract file.
+        pairs: file of the same phrase pairs (``rnnsmt.phrases.pairs``).
+        lex_e2f: p(source word | target word).
+        lex_f2e: p(target word | source word).
+        output: file of columns (``rnnsmt.phrases.column_files``).
         smoothing: ``none`` or ``kneser-ney``.
 
     Returns:
@@ -73,19 +77,19 @@ def score_phrases(
 
 
 def _check_end(pairs: int, store: PhrasePairs, extract: str, *, last: bool = False) -> None:
-    """Check that an extract file does not have more pairs than the store, or in the end as many."""
+    """Check that an extract file has at most as many pairs as ``store``, and after the last batch exactly as many."""
     if pairs > len(store) or (last and pairs != len(store)):
         raise InputError(f"{store.path}: has other phrase pairs than {extract}; run `phrases extract` again")
 
 
 @kernel()
 def affiliate_links(links: Any, offsets: Any, out: Any) -> None:
-    """Fill ``out`` with the affiliations of the target words of pairs, from their links.
+    """Compute the affiliations of the target words of phrase pairs from their links.
 
     Args:
-        links: int64 [P], bit 8 · target + source; every pair has a link.
-        offsets: int64 [P + 1], first target word of each pair.
-        out: int8 [target words].
+        links: int64 [P], links as bit masks (``rnnsmt.phrases.scores``); every pair has at least one link.
+        offsets: int64 [P + 1], index in ``out`` of the first target word of each pair.
+        out: int8 [target words], filled.
     """
     sources, targets = np.empty(64, np.int32), np.empty(64, np.int32)
     bounds = np.zeros(2, np.int64)
@@ -101,7 +105,7 @@ def affiliate_links(links: Any, offsets: Any, out: Any) -> None:
 
 
 class OrientationCounts(NamedTuple):
-    """Columns of an extract file: counts over all alignments of a text; a row is a pair with one of its links, [N]."""
+    """Columns of an extract file, [N]: total counts over all alignments; a row is a pair with one of its alignments."""
 
     joint: Any
     previous_mono: Any
@@ -113,14 +117,16 @@ class OrientationCounts(NamedTuple):
 def score_orientations(
     extract: str, pairs: str, output: str, smoothing: float = 0.5, threads: int = 1, memory_mb: int = 2000
 ) -> dict[str, object]:
-    """Write the reordering scores of the pairs of an extract file.
+    """Write the reordering scores of the pairs in an extract file.
 
-    A probability is (count + smoothing) / (total + 3 · smoothing) for monotone, swap and discontinuous, before and
-    after the phrase (Koehn et al. 2005; Moses' ``wbe-msd-bidirectional-fe``). Counts over several alignments of a text
-    are divided by their number.
+    The scores are the probabilities (count + smoothing) / (total + 3 · smoothing) of the orientations monotone, swap
+    and discontinuous, with respect to the previous and the next phrase (Koehn et al. 2005;
+    ``wbe-msd-bidirectional-fe`` in Moses). If a text has n alignments, counts are divided by n.
 
     Args:
-        pairs: the store with these pairs.
+        extract: the extract file.
+        pairs: file of the same phrase pairs (``rnnsmt.phrases.pairs``).
+        output: file of columns (``rnnsmt.phrases.column_files``).
         smoothing: constant added to every count.
 
     Returns:
@@ -132,7 +138,7 @@ def score_orientations(
     n_pairs = 0
     with write_columns(output, store, dict.fromkeys(ORIENTATIONS, np.float32), ORIENTATIONS) as out:
         for rows, columns in file.batches([*OrientationCounts._fields]):
-            # sums over the alignments of each pair
+            # sums over the rows of each pair, which differ in the phrase-internal alignment
             sums = (np.add.reduceat(columns[name].astype(np.int64), rows.pairs[:-1]) for name in columns)
             counts = OrientationCounts(*sums)
             n_pairs += len(counts.joint)

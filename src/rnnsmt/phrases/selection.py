@@ -1,6 +1,6 @@
-"""Selection of the pairs of a store for texts: the phrase table with which the search translates them.
+"""Selection of phrase pairs for texts: the phrase table with which the decoder translates the texts.
 
-The source phrases of the store are read once, in blocks; scores are read of the selected pairs only.
+All source phrases in the file of phrase pairs are read once, in blocks; scores are read only for the selected pairs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from rnnsmt.phrases.pairs import BLOCK, PhraseIds, PhrasePairs
 from rnnsmt.phrases.table import PhraseTable, distinct_rows, index_of, log_scores_of
 
 WORD_BYTES = 4
-"""Bytes of a word id; sets of phrases are interned as the bytes of their ids, ``uint32``."""
+"""Number of bytes of a word id (``uint32``); phrases are interned as the bytes of their word ids."""
 
 
 def select_table(
@@ -32,19 +32,19 @@ def select_table(
     columns: Sequence[Sequence[StrPath]],
     texts: Sequence[StrPath] | None,
 ) -> tuple[PhraseTable, dict[str, object]]:
-    """Return the table of the pairs whose source phrase occurs in texts.
+    """Return the phrase table of all pairs whose source phrase occurs in texts.
 
     Args:
-        pairs: the store.
+        pairs: file of phrase pairs.
         scores, reordering: outputs of `phrases score` and `phrases reordering`, or of `phrases import-table`.
-        columns: for each further score its files (`phrases column`), in the order of the features.
-        texts: tokenised texts; None: all pairs.
+        columns: files of each score column (`phrases column`), in the order of the features.
+        texts: tokenised texts; None to select all pairs.
 
     Returns:
         The table, and the statistics of the stage.
 
     Raises:
-        InputError: a file is malformed or of other pairs, or the texts contain no words.
+        InputError: a file is malformed or belongs to other phrase pairs, or the texts contain no words.
     """
     store = PhrasePairs(pairs)
     table = TableScores(scores, store, "phrases score")
@@ -81,13 +81,13 @@ def select_table(
 
 
 def _renumbered(phrases: PhraseIds, words: Sequence[str]) -> tuple[PhraseIds, list[bytes]]:
-    """Return phrases with consecutive ids, ``int32``, and their words."""
+    """Return phrases with consecutive word ids (``int32``), and the words; the id of a word is its index."""
     used, ids = np.unique(phrases.words, return_inverse=True)
     return PhraseIds(ids.reshape(-1).astype(np.int32), phrases.offsets), [words[n].encode() for n in used.tolist()]
 
 
 def _runs_of_texts(store: PhrasePairs, texts: Sequence[StrPath]) -> NDArray[np.int64]:
-    """Return the runs of the store whose source phrase occurs in texts."""
+    """Return the runs (``rnnsmt.phrases.pairs``) whose source phrase occurs in texts."""
     vocabulary = Interner()
     vocabulary.number(store.vocabulary("source").tobytes())
     longest = max(int(np.diff(block).max()) for block in _blocks(store.sides[0].offsets))
@@ -113,13 +113,15 @@ def _runs_of_texts(store: PhrasePairs, texts: Sequence[StrPath]) -> NDArray[np.i
 
 
 def _blocks(offsets: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Yield offsets in blocks, each with the first one of the next."""
+    """Yield offsets in blocks; the last element of a block is the first element of the next block."""
     for begin in range(0, len(offsets) - 1, BLOCK):
         yield offsets[begin : begin + BLOCK + 1]
 
 
 def _sentences(text: StrPath, vocabulary: Interner) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64]]]:
-    """Yield the lines of a text in blocks: ids, the largest ``uint32`` for unknown words, and where lines begin."""
+    """Yield blocks of lines, as a pair: the word ids (the largest ``uint32`` for unknown words), and the offset of each
+    line.
+    """
     lines: list[bytes] = []
 
     def numbered() -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
@@ -139,13 +141,13 @@ def _sentences(text: StrPath, vocabulary: Interner) -> Iterator[tuple[NDArray[np
 
 @kernel()
 def add_spans(phrases: Any, ids: Any, data: Any, bounds: Any, longest: int) -> None:
-    """Add all spans of sentences to a set of phrases, but for those with an unknown word.
+    """Add all spans of sentences that contain no unknown word to a set of phrases.
 
     Args:
-        phrases: ``InternTable`` with room for them, strings are the bytes of ids.
-        ids: uint32 [words], the largest one for an unknown word.
+        phrases: ``InternTable`` with capacity for the spans; its strings are the bytes of word ids.
+        ids: uint32 [words], word ids of the sentences; the largest uint32 for an unknown word.
         data: uint8, the bytes of ``ids``.
-        bounds: int64 [sentences + 1].
+        bounds: int64 [sentences + 1], begin of each sentence in ``ids``.
         longest: maximum number of words of a span.
     """
     unknown = np.uint32(0xFFFFFFFF)

@@ -1,4 +1,4 @@
-"""Phrase pairs with named scores, for people."""
+"""Display of phrase pairs with named scores."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class ShownPairs(Printed):
-    """Phrase pairs with scores: the lines of a table, with tabs between the columns and their names in the first line.
+    """Phrase pairs with scores, as lines with tabs between the columns; the first line contains the names of columns.
 
     Attributes:
-        columns: the columns by name, each with one element for each pair.
+        columns: the columns by name, with one element for each pair.
     """
 
     def __init__(self, columns: dict[str, Sequence[Any]]) -> None:
@@ -48,11 +48,12 @@ def show_pairs(
     source: str | None,
     limit: int,
 ) -> ShownPairs:
-    """Return pairs of a store, by source phrase, those with the highest p(target|source) first.
+    """Return phrase pairs with scores, grouped by source phrase and sorted by descending p(target|source).
 
     Args:
+        pairs: file of phrase pairs.
         scores, reordering, columns: outputs of `phrases score`, `phrases reordering` and `phrases column`.
-        source: source phrase; None: the first ones of the store.
+        source: source phrase; None to show the first source phrases of the file.
         limit: maximum number of pairs.
     """
     store = PhrasePairs(pairs)
@@ -81,7 +82,7 @@ def show_pairs(
 
 
 def _runs_of(store: PhrasePairs, words: Sequence[str]) -> NDArray[np.int64]:
-    """Return the runs of a source phrase: one, or none."""
+    """Return an array with the run of a source phrase, which is empty if there is no such source phrase."""
     number_of = {word: number for number, word in enumerate(store.words[0])}
     wanted = [number_of.get(word, -1) for word in words]
     phrases, found = store.sides[0], []

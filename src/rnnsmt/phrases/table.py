@@ -1,19 +1,21 @@
-"""The phrase table of the search: phrase pairs as word ids, with logarithms of their scores, grouped by source phrase.
+"""The phrase table of the decoder: phrase pairs as word ids, with log scores, grouped by source phrase.
 
-It is made from a store of pairs, for the phrases of a text (``rnnsmt.phrases.selection``), or from Moses' tables
-(``rnnsmt.search.phrase_pairs``), and can be a file of arrays (``rnnsmt.base.array_file``), which is mapped into memory:
+It is created from a file of phrase pairs (``rnnsmt.phrases.selection``) or from tables in Moses format
+(``rnnsmt.search.phrase_pairs``). It can be stored in a file of arrays (``rnnsmt.base.array_file``) that is mapped into
+memory. The file contains these arrays:
 
 * ``source vocabulary``, ``target vocabulary``, ``source words``, ``source offsets``, ``first``, ``target words``,
-  ``target offsets``: the pairs, as in the store (``rnnsmt.phrases.pairs``).
-* ``log scores`` [pairs x columns], natural logarithms.
-* ``affiliations`` [target words]: the source word with which each target word of a pair is affiliated
-  (``rnnsmt.nnjm.examples``), 0-based in the source phrase; absent if they were not read.
-* ``counts`` [pairs], how often each pair was extracted, 0 if it is not known.
-* ``reordering log scores`` [rows x columns], distinct rows; ``reordering rows`` [pairs], the row of each pair.
+  ``target offsets``: the phrase pairs, as in ``rnnsmt.phrases.pairs``.
+* ``log scores`` [pairs · columns]: natural logarithms of the scores, pair by pair.
+* ``affiliations`` [target words]: the source word with which each target word is affiliated
+  (``rnnsmt.align.affiliation``), as a 0-based position in the source phrase; absent if affiliations were not read.
+* ``counts`` [pairs]: how often each pair was extracted; 0 if unknown.
+* ``reordering log scores`` [rows · columns]: natural logarithms of the distinct rows of reordering scores, row by row.
+* ``reordering rows`` [pairs]: the row of each pair in ``reordering log scores``.
 * ``index``: hash table of the source phrases.
 
-Of the further entries, ``columns`` and ``reordering columns`` are numbers of scores, and ``texts`` describes the text
-files that the table was read from (``rnnsmt.formats.binary_forms``).
+The header entries ``columns`` and ``reordering columns`` are the numbers of scores. The header entry ``texts``
+identifies the text files from which the table was read (``rnnsmt.formats.binary_forms``).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,10 +35,10 @@ from rnnsmt.base.paths import StrPath
 from rnnsmt.phrases.pairs import SIDES, PhraseIds
 
 FORMAT = "rnnsmt-phrase-table-1"
-"""Version of the format, to be changed with the arrays, their meaning or the hash function of the index."""
+"""Version of the format; must be changed if the arrays, their meaning or the hash function of the index change."""
 
 LOG_FLOOR = -100.0
-"""Lower bound of logarithmic scores, as in Moses."""
+"""Lower bound of log scores, as in Moses."""
 
 _OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 """Offset basis and prime of 64-bit FNV-1a."""
@@ -46,8 +48,8 @@ class ReorderingTable(NamedTuple):
     """Reordering scores of phrase pairs.
 
     Attributes:
-        log_scores: ``float64`` [rows, columns], natural logarithms.
-        row_of: ``int32`` [pairs], row of each pair of a ``PhraseTable``.
+        log_scores: ``float64`` [rows, columns], natural logarithms; each row occurs once.
+        row_of: ``int32`` [pairs], row in ``log_scores`` of each pair.
     """
 
     log_scores: NDArray[np.float64]
@@ -55,18 +57,18 @@ class ReorderingTable(NamedTuple):
 
 
 def distinct_rows(log_scores: NDArray[np.float64]) -> ReorderingTable:
-    """Return the reordering table of pairs with these scores [pairs, columns]; many pairs have the same."""
+    """Return the reordering table for log scores [pairs, columns]; equal rows, which are frequent, are stored once."""
     rows, row_of = np.unique(log_scores, axis=0, return_inverse=True)
     return ReorderingTable(rows, row_of.reshape(-1).astype(np.int32))
 
 
 def no_reordering(pairs: int) -> ReorderingTable:
-    """Return the reordering table of a model without reordering scores."""
+    """Return the reordering table for ``pairs`` pairs of a model without reordering scores."""
     return ReorderingTable(np.zeros((1, 1)), np.zeros(pairs, np.int32))
 
 
 def log_scores_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return natural logarithms, at least ``LOG_FLOOR``."""
+    """Return the natural logarithms of probabilities, but at least ``LOG_FLOOR``."""
     with np.errstate(divide="ignore"):
         return np.maximum(np.log(probabilities), LOG_FLOOR)
 
@@ -76,17 +78,19 @@ class PhraseTable:
     """Phrase pairs of a model, grouped by source phrase.
 
     Attributes:
-        source_words: the words of source phrases by id.
-        target_words: the words of target phrases by id.
-        sources: the source phrases, ids ``int32``.
-        first: ``int64`` [sources + 1]; the pairs of source s are first[s]..first[s + 1] - 1.
-        targets: the target phrases of the pairs, ids ``int32``.
+        source_words: source vocabulary.
+        target_words: target vocabulary; the id of a word is its index.
+        sources: the source phrases, with ids of type ``int32``.
+        first: ``int64`` [sources + 1]; the pairs of source phrase s are ``first[s]``, ..., ``first[s + 1] - 1``.
+        targets: the target phrases of the pairs, with ids of type ``int32``.
         log_scores: ``float64`` [pairs, columns].
         reordering: reordering scores of the pairs.
-        affiliations: ``int8``, parallel to ``targets.words``; None if they were not read.
-        counts: ``float32`` [pairs], how often each pair was extracted; 0 if it is not known.
-        index: ``int32`` [power of two], hash table of the source phrases (``index_phrases``).
-        texts: description of the text files that the table was read from; empty if it was made from a store.
+        affiliations: ``int8`` [target words], affiliation of each element of ``targets.words``; None if affiliations
+            were not read.
+        counts: ``float32`` [pairs], how often each pair was extracted; 0 if unknown.
+        index: ``int32`` [slots], hash table of the source phrases, see ``index_phrases``.
+        texts: string that identifies the text files from which the table was read; empty if it was created from a file
+            of phrase pairs.
         release: function that unmaps the pages of the file that were read so far; later reads map them again.
     """
 
@@ -109,18 +113,20 @@ class PhraseTable:
 
     @property
     def longest_source(self) -> int:
-        """Return the number of words of the longest source phrase, 1 if there is none."""
+        """Return the number of words of the longest source phrase, or 1 if the table is empty."""
         return int(np.diff(self.sources.offsets).max(initial=1))
 
     def find_spans(self, words: Sequence[str], bounds: NDArray[np.int64], longest: int) -> NDArray[np.int32]:
         """Look up all spans of sentences among the source phrases.
 
         Args:
-            words: the words of all sentences.
-            bounds: [sentences + 1]; the words of sentence s are bounds[s]..bounds[s + 1] - 1.
+            words: the words of all sentences, concatenated.
+            bounds: [sentences + 1]; the words of sentence s are ``words[bounds[s]:bounds[s + 1]]``.
+            longest: maximum number of words of a span.
 
         Returns:
-            [words, longest], source phrases by first word and length - 1; -1 for none.
+            int32 [words, longest]; element [i, n - 1] is the source phrase that consists of the n words from word i on,
+            or -1 if there is none.
         """
         ids = self.source_words.find([word.encode("utf-8") for word in words]).astype(np.int32)
         spans = np.empty((len(words), longest), np.int32)
@@ -128,7 +134,7 @@ class PhraseTable:
         return spans
 
     def counts_of(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], float]:
-        """Return how often pairs were extracted; pairs that are not in the table are omitted.
+        """Return how often phrase pairs were extracted; pairs that are not in the table are omitted.
 
         Args:
             pairs: source and target phrases, with single spaces between words.
@@ -155,7 +161,7 @@ class PhraseTable:
         return counts
 
     def write(self, path: StrPath) -> None:
-        """Write the table as one file, atomically."""
+        """Write the table to a file of arrays atomically."""
         arrays: dict[str, NDArray[Any]] = {
             "log scores": self.log_scores.reshape(-1),
             "reordering log scores": self.reordering.log_scores.reshape(-1),
@@ -190,7 +196,7 @@ def open_table(path: StrPath, remedy: str) -> PhraseTable:
         remedy: advice at the end of error messages.
 
     Raises:
-        InputError: the file is not complete, or one of another version.
+        InputError: the file is missing or incomplete, or has another version of the format.
     """
     arrays = ArrayFile(path, remedy, writeable=True)
     if arrays.entries.get("format") != FORMAT:
@@ -219,10 +225,10 @@ def open_table(path: StrPath, remedy: str) -> PhraseTable:
 
 
 def index_of(phrases: PhraseIds) -> NDArray[np.int32]:
-    """Return the hash table of phrases (``index_phrases``), at most half full.
+    """Return a hash table of phrases, see ``index_phrases``; at most half of the slots are in use.
 
     Raises:
-        InputError: they are not distinct.
+        InputError: the phrases are not distinct.
     """
     slots = np.zeros(1 << (2 * len(phrases.offsets)).bit_length(), np.int32)
     twice = index_phrases(slots, phrases.words, phrases.offsets)
@@ -235,13 +241,19 @@ def index_of(phrases: PhraseIds) -> NDArray[np.int32]:
 
 @kernel(inline="always")
 def add_word(key, word):
-    """Return the hash of a phrase with a further word, given that of the words before (``uint64``, FNV-1a)."""
+    """Return the hash (``uint64``, FNV-1a) of a phrase that is extended by a word; ``key`` is the hash without it."""
     return (key ^ np.uint64(word)) * _PRIME
 
 
 @kernel(**INNER)
 def _slot(slots, words, offsets, ids, begin, end, key):
-    """Return the slot of the phrase ``ids[begin:end]``, or the free one at which the search for it ends."""
+    """Return the slot of the phrase ``ids[begin:end]``, or the free slot at which the search for it ends.
+
+    Args:
+        slots: as in ``index_phrases``.
+        words, offsets: ``PhraseIds`` of the phrases in the hash table.
+        key: hash of the phrase, see ``add_word``.
+    """
     slot = first_slot(slots, mix(key))
     while slots[slot] != 0:
         start = offsets[slots[slot] - 1]
@@ -259,14 +271,15 @@ def _slot(slots, words, offsets, ids, begin, end, key):
 
 @kernel()
 def index_phrases(slots, words, offsets):
-    """Insert phrases into a hash table with linear probing: number + 1, or 0 for a free slot.
+    """Insert phrases into a hash table with linear probing.
 
     Args:
-        slots: ``int32`` [power of two], zeros.
+        slots: ``int32`` [slots], zeros, filled with the index of a phrase + 1, or 0 for a free slot; the number of
+            slots is a power of two.
         words, offsets: ``PhraseIds``.
 
     Returns:
-        A phrase that was inserted before; -1 if all are distinct.
+        The index of the first phrase that is equal to an earlier one, or -1 if all phrases are distinct.
     """
     for phrase in range(offsets.shape[0] - 1):
         key = _OFFSET
@@ -281,13 +294,15 @@ def index_phrases(slots, words, offsets):
 
 @kernel()
 def find_spans(slots, words, offsets, ids, bounds, out):
-    """Look up all spans of sentences.
+    """Look up all spans of sentences in a hash table of phrases.
 
     Args:
-        slots: as filled by ``index_phrases``, for the phrases ``words``, ``offsets``.
-        ids: ``int32`` [words], the words of the sentences; -1 for those that no phrase has.
-        bounds: ``int64`` [sentences + 1].
-        out: ``int32`` [words, longest], filled with phrases by first word and length - 1; -1 for none.
+        slots: hash table, as filled by ``index_phrases``.
+        words, offsets: ``PhraseIds`` of the phrases in the hash table.
+        ids: ``int32`` [words], word ids of the sentences; -1 for words that do not occur in the phrases.
+        bounds: ``int64`` [sentences + 1], begin of each sentence in ``ids``.
+        out: ``int32`` [words, longest]; element [i, n - 1] is filled with the index of the phrase that consists of the
+            n words from word i on, or -1 if there is none.
     """
     for sentence in range(bounds.shape[0] - 1):
         for i in range(bounds[sentence], bounds[sentence + 1]):

@@ -1,9 +1,10 @@
 """Perplexity of held-out in-domain text as a function of the fraction of the ranked pool that is kept.
 
 For every fraction, a model is estimated on the kept lines and evaluated on the same held-out lines. All models have the
-same vocabulary, the words that occur at least twice in the whole ranked pool. Vocabulary words that do not occur in the
-kept lines share the uniform mass of the unigrams; all other words are ``<unk>`` in every model. All models therefore
-distribute their probability over the same events, and their perplexities, including unknown words, are comparable.
+same vocabulary, the words that occur at least twice in the whole ranked pool. Words of the vocabulary that do not occur
+in the kept lines have only the probability that unigrams receive from the uniform distribution. All words outside the
+vocabulary are ``<unk>`` in every model. Therefore, all models distribute their probability over the same events, and
+their perplexities, including unknown words, are comparable.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,12 +26,19 @@ from rnnsmt.lm.text import frequent_words, refuse_reserved
 from rnnsmt.selection import ORDER
 
 FRACTIONS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0)
-"""Fractions of the pool that are compared."""
+"""Fractions of the pool whose perplexities are compared."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """Result for one fraction: kept lines and words, perplexity, share of held-out words not in the kept text."""
+    """Result for one fraction of the pool.
+
+    Attributes:
+        fraction: the fraction.
+        lines, words: number of kept lines, and of words in them.
+        perplexity: perplexity of the held-out text.
+        oov_rate: fraction of the words in the held-out text that do not occur in the kept lines.
+    """
 
     fraction: float
     lines: int
@@ -41,7 +49,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Increment:
-    """Lines that one fraction adds to the next smaller one: text file, numbers of lines and words, held-out words."""
+    """Lines that a fraction of the pool contains in addition to the next smaller fraction.
+
+    Attributes:
+        path: file with the lines.
+        lines, words: number of lines, and of words in them.
+        covers: words of the held-out text that occur in the lines.
+    """
 
     path: Path
     lines: int
@@ -52,11 +66,13 @@ class Increment:
 def write_increments(
     texts: Iterable[tuple[StrPath, npt.NDArray[np.uint8]]], number: int, held_out: Sequence[str], directory: Path
 ) -> list[Increment]:
-    """Split texts into ``number`` files by the increment of every line; lines of the increment ``number`` are omitted.
+    """Write the lines of each increment 0, ..., ``number`` - 1 to a file; lines of increment ``number`` are omitted.
 
     Args:
-        texts: (file, increment of every line), see ``rnnsmt.selection.pool.best``.
-        held_out: held-out text, whose words are recorded in ``Increment.covers`` where they occur.
+        texts: pairs (file, increment of every line), see ``rnnsmt.selection.pool.best``.
+        number: number of increments.
+        held_out: lines of held-out text, for ``Increment.covers``.
+        directory: directory of the files.
     """
     vocabulary = {word for line in held_out for word in line.encode().split()}
     paths = [directory / f"increment{i}" for i in range(number)]
@@ -87,13 +103,16 @@ def curve(
     memory_mb: int = 2000,
     threads: int = 1,
 ) -> list[Point]:
-    """Return the perplexities of the fractions of ranked texts, each for the lines of all increments up to its own.
+    """Return the perplexity of the held-out text for every fraction of the ranked texts.
+
+    The lines of a fraction are the lines of its increment and of all smaller increments.
 
     Args:
-        texts: (file, increment of every line), see ``rnnsmt.selection.pool.best``.
+        texts: pairs (file, increment of every line), see ``rnnsmt.selection.pool.best``.
         fractions: in ascending order.
         held_out: lines of held-out text.
         work: directory for temporary files.
+        memory_mb, threads: as in ``rnnsmt.lm.estimation.estimate``.
     """
     increments = write_increments(texts, len(fractions), held_out, work)
     pool = [path for path, _ in texts]

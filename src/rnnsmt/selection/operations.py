@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from rnnsmt.selection.pool import LineScores, Selected
 
 ORDER = 5
-"""N-gram order of all models."""
+"""N-gram order of all language models for data selection."""
 
 
 class PoolFiles(NamedTuple):
-    """A corpus of a pool.
+    """A corpus of the pool.
 
     Attributes:
-        name: its name, which is that of the selected text.
-        scores: file written by ``score``, or its value; None if the corpus is kept whole.
-        texts: one text, or two parallel texts: paths or lists of sentences.
+        name: name of the corpus and of the selected text.
+        scores: file written by ``score``, or return value of ``score``; None if all lines of the corpus are kept.
+        texts: one text, or two parallel texts, as paths or lists of sentences.
     """
 
     name: str
@@ -48,7 +48,7 @@ class PoolFiles(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "PoolFiles":
-        """Read ``NAME=SCORES=TEXT1`` or ``NAME=SCORES=TEXT1=TEXT2``; no scores are a dash."""
+        """Parse ``NAME=SCORES=TEXT1`` or ``NAME=SCORES=TEXT1=TEXT2``; SCORES is ``-`` for a corpus without scores."""
         name, *paths = text.split("=")
         if len(paths) not in (2, 3) or not all(paths) or not re.fullmatch(r"[\w.-]+", name):
             raise ValueError("must be NAME=SCORES=TEXT1 or NAME=SCORES=TEXT1=TEXT2")
@@ -56,7 +56,7 @@ class PoolFiles(NamedTuple):
 
 
 def _keep(text: str) -> tuple[str, float]:
-    """Read ``NAME=all`` or ``NAME=FRACTION``."""
+    """Parse ``NAME=all`` or ``NAME=FRACTION``."""
     name, separator, value = text.partition("=")
     if not separator:
         raise ValueError("must be NAME=all or NAME=FRACTION")
@@ -75,14 +75,15 @@ def models(
 
     The in-domain text is divided into blocks of up to 50 consecutive lines, and every tenth block is held out. Whole
     blocks are held out because neighbouring lines come from the same document. The in-domain model is trained on the
-    rest. `selection select` measures perplexity on the held-out lines. The split depends only on the number of lines,
-    so the two sides of a parallel corpus are split at the same lines.
+    other blocks. `selection select` measures perplexity on the held-out lines. The split depends only on the number of
+    lines, so that the two sides of a parallel corpus are split at the same lines.
 
     The general model is trained on lines drawn at random from the pool until they have as many words as the in-domain
-    training text. A model assigns high probability to its own training lines, so these would never be selected. They
-    are therefore scored with a second general model, which is trained on another sample of the same size without the
-    lines of the first sample. The vocabulary of all models is the same: the words that occur at least twice in the
-    in-domain training text. All other words are mapped to ``<unk>``, so rare words do not favour any model.
+    training text. A model assigns high probability to its own training lines, so that they would never be selected.
+    Therefore, the training lines of the general model are scored with a second general model, which is trained on
+    another sample of the same size without these lines. The vocabulary of all models is the same: the words that occur
+    at least twice in the in-domain training text. All other words are mapped to ``<unk>``, so that rare words do not
+    favour any model.
 
     Examples, in the directory of a run of the demo corpus:
 
@@ -100,8 +101,8 @@ def models(
         The directory; its figures are numbers of lines and words.
 
     Raises:
-        InputError: the in-domain text has fewer than 20 lines; a text contains no words, or one of ``<s>``, ``</s>``
-            and ``<unk>``.
+        InputError: the in-domain text has fewer than 20 lines; a text contains no words; a text contains ``<s>``,
+            ``</s>`` or ``<unk>``.
     """
     from rnnsmt.base.writing import write_json
     from rnnsmt.selection.side_models import HOLD_OUT, MIN_COUNT, train_models
@@ -129,9 +130,9 @@ def score(
 
     The score of a line s of a monolingual text is H_in(s) - H_gen(s), the difference of the cross-entropies under the
     in-domain and the general model in bits per word, with the end of the sentence counted as a word (Moore and Lewis
-    2010). The score of a line of a parallel corpus is the sum of the differences of both sides (Axelrod, He and Gao
+    2010). The score of a line of a parallel corpus is the sum of the differences for both sides (Axelrod, He and Gao
     2011). Lines in the training text of the general model, and copies of them, are scored with the second general model
-    of `selection models`. The output has one score per line.
+    of `selection models`. The output contains one score per line.
 
     Example, in the directory of a run of the demo corpus:
 
@@ -147,8 +148,8 @@ def score(
         models2: directory written by `selection models` for the language of ``text2``.
 
     Returns:
-        The scores, also an argument of `selection select`. If they are written to ``output``, they are read from this
-        file when they are used.
+        The scores, which can be passed to `selection select`. If they are written to ``output``, they are read from
+        this file on first use.
 
     Raises:
         InputError: the texts differ in length, only one of ``text2`` and ``models2`` is given, or a model cannot be
@@ -195,21 +196,20 @@ def select(
 ) -> "Selected":
     r"""Select the lines with the lowest scores, in their original order.
 
-    All corpora without ``keep`` are ranked together. Either a fraction of their lines is kept (``fraction``), or
-    the best lines up to a total of ``words`` words, counted in the last text (the target side of a parallel corpus).
-    ``keep`` names corpora of which all lines are kept, and whose score file may then be given as ``-``, or a fraction:
-    0.5 is the half of its lines with the best scores.
+    All corpora without ``keep`` are ranked together. Either a fraction of their lines is kept (``fraction``), or the
+    best lines up to a total of ``words`` words, counted in the last text (the target side of a parallel corpus).
+    ``keep`` lists corpora that are not ranked with the others, each with the fraction of its lines to keep: 0.5 keeps
+    the better half of the lines. If all lines are kept, the score file of the corpus may be given as ``-``.
 
-    With ``fraction="auto"`` a language model is estimated on the kept lines for each of ten fractions, and the fraction
-    with the lowest perplexity on the ``held_out`` text is chosen. Corpora with ``keep`` are not used for this choice.
-    Perplexity is measured on the last text of each corpus (the target side of a parallel corpus). The held-out text
-    must therefore be in this language, and must not be part of the training text of the in-domain model: use
-    DIR/held-out.gz of `selection models`. All these models have the same vocabulary (the words with a count of at least
-    two in all ranked corpora), so their perplexities are comparable.
+    With ``fraction="auto"``, a language model is estimated on the kept lines for each of ten fractions, and the
+    fraction with the lowest perplexity on the ``held_out`` text is chosen. Corpora with ``keep`` are not used for this
+    choice. The models are estimated on the last text of each corpus (the target side of a parallel corpus). Therefore,
+    the held-out text must be in this language. It must not be part of the training text of the in-domain model: use
+    DIR/held-out.gz of `selection models`. All models have the same vocabulary (the words that occur at least twice in
+    the ranked corpora), so that their perplexities are comparable.
 
     ``random`` is for control experiments: the fraction, and thus the number of lines, is determined as without
-    it (from perplexities with ``auto``), but the lines are drawn at random. Corpora in ``keep`` are kept
-    as they are.
+    ``random``, but the lines are drawn at random, also the lines of corpora with ``keep``.
 
     The command writes DIR/NAME.LANG.gz for every text of every corpus, DIR/selected.json, and the curve (TSV) with the
     columns fraction, lines, words, perplexity, oov_rate and chosen.
@@ -221,7 +221,7 @@ def select(
             general=try/general.tsv.gz=results/corpus/truecased/general.en.gz=results/corpus/truecased/general.fr.gz
 
     Args:
-        corpus: for each corpus, its name, its score file written by `selection score` (- if it has none), and one text
+        corpus: for each corpus, its name, its score file written by `selection score` (- for no scores), and one text
             or two parallel texts.
         output_dir: output directory.
         curve: output file: held-out perplexity for each fraction.
@@ -238,8 +238,9 @@ def select(
         The directory, the fraction, the curve and the kept lines of every corpus.
 
     Raises:
-        InputError: not exactly one of ``fraction`` and ``words`` is given; ``fraction="auto"`` without ``held_out``; a
-            corpus has another number of scores than lines, or of texts than ``lang``; ``keep`` names no corpus.
+        InputError: both or neither of ``fraction`` and ``words`` are given; ``fraction="auto"`` is used without
+            ``held_out``; for a corpus, the number of scores differs from the number of lines, or the number of texts
+            from the number of languages in ``lang``; ``keep`` contains an unknown name.
     """
     from itertools import chain
 

@@ -1,7 +1,7 @@
-"""The pool of all corpora to select from, with the scores of their lines, and the selection of the best lines.
+"""The pool of all corpora from which lines are selected, with a score for each line; selection of the best lines.
 
-Corpora without ``keep`` are ranked together, the others separately. Lines with equal scores, such as identical lines
-(line pairs), are ranked in their original order.
+All corpora without ``keep`` are ranked together; every corpus with ``keep`` is ranked separately. Lines with equal
+scores are ranked in their original order.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,8 +31,8 @@ class LineScores:
     """Scores of the lines of a text.
 
     Attributes:
-        path: their file, from which they are read when they are used; None: they are in memory.
-        figures: number of lines and mean score: the last line in the log of the command.
+        path: file from which the scores are read on first use; None if they are in memory.
+        figures: number of lines and mean score; the last line in the log of the command.
     """
 
     def __init__(self, path: Path | None, figures: dict[str, object]) -> None:
@@ -40,7 +40,7 @@ class LineScores:
 
     @classmethod
     def of(cls, scores: Iterable[float], output: StrPath | None) -> Self:
-        """Write scores to a file, with six decimals; without a file, keep them in memory."""
+        """Write scores to a file, or keep them in memory if ``output`` is None; they are rounded to six decimals."""
         total = 0.0
 
         def formatted() -> Iterator[str]:
@@ -70,10 +70,10 @@ class Selected:
 
     Attributes:
         path: directory of the selected text.
-        fraction: kept fraction of the lines that are ranked together; None: every corpus has ``keep``.
+        fraction: kept fraction of the lines that are ranked together; None if every corpus has ``keep``.
         points: perplexity of the held-out text for every fraction that was compared.
-        kept: by corpus, which lines are kept, bool [lines].
-        figures: the fraction and numbers of lines: the last line in the log of the command.
+        kept: whether each line is kept, bool [lines], by name of the corpus.
+        figures: the fraction and numbers of lines; the last line in the log of the command.
     """
 
     path: Path
@@ -84,7 +84,7 @@ class Selected:
 
     @property
     def curve(self) -> "DataFrame":
-        """Return the points as a table: fraction, lines, words, perplexity, oov_rate."""
+        """Return the points as a DataFrame with columns fraction, lines, words, perplexity and oov_rate."""
         from pandas import DataFrame
 
         return DataFrame([vars(point) for point in self.points])
@@ -92,13 +92,13 @@ class Selected:
 
 @dataclass(frozen=True)
 class PoolCorpus:
-    """One corpus to select from.
+    """A corpus from which lines are selected.
 
     Attributes:
         name: unique name.
         texts: one text, or two parallel texts.
-        scores: score of every line, float [lines]; zeros for a corpus without a file of scores.
-        keep: fraction of the lines to keep; None: the corpus is ranked together with the others.
+        scores: score of every line, float [lines]; zeros for a corpus without scores.
+        keep: fraction of the lines to keep; None if the corpus is ranked together with others.
     """
 
     name: str
@@ -115,9 +115,13 @@ class PoolCorpus:
 def read_corpora(
     files: TextFiles, corpora: Sequence[PoolFiles], keep: Sequence[tuple[str, float]], langs: Sequence[str]
 ) -> list[PoolCorpus]:
-    """Read the scores of corpora, with the fractions of ``keep``; every corpus has a text in each of ``langs``.
+    """Read the scores of corpora, and check the arguments of `selection select`.
 
-    files: temporary files, for texts that are lists of sentences.
+    Args:
+        files: temporary files, for texts that are lists of sentences.
+        corpora: the corpora.
+        keep: pairs (name of a corpus, fraction of its lines to keep).
+        langs: languages of the texts of every corpus.
     """
     names = [corpus.name for corpus in corpora]
     fractions = dict(keep)
@@ -171,13 +175,16 @@ def _scores_of_lines(corpus: PoolFiles, texts: Sequence[str]) -> npt.NDArray[np.
 
 
 def best(scores: npt.NDArray[np.floating], fractions: Sequence[float]) -> npt.NDArray[np.uint8]:
-    """Return for every line the index of the smallest fraction that includes it, or ``len(fractions)``; uint8 [lines].
+    """Return the increment of every line: the index of the smallest fraction that contains the line.
 
-    A fraction of the lines is rounded, but is at least one line. Ties are resolved in favour of the earlier line.
+    The number of lines of a fraction is rounded, and at least 1. If scores are equal, earlier lines are preferred.
 
     Args:
         scores: [lines], lower is better.
         fractions: in ascending order.
+
+    Returns:
+        uint8 [lines]; ``len(fractions)`` for lines that no fraction contains.
     """
     order = np.argsort(scores, kind="stable")
     increment = np.full(len(scores), len(fractions), np.uint8)
@@ -190,7 +197,7 @@ def best(scores: npt.NDArray[np.floating], fractions: Sequence[float]) -> npt.ND
 
 
 class Pool:
-    """Corpora with ranked lines, and the fractions that may be kept of the corpora that are ranked together."""
+    """Corpora with ranked lines, and the fractions that may be chosen for the corpora that are ranked together."""
 
     def __init__(self, corpora: Sequence[PoolCorpus], fractions: Sequence[float]) -> None:
         """Rank the lines of all corpora without ``keep``.
@@ -202,7 +209,7 @@ class Pool:
         self.fractions = list(fractions)
         self.together = [corpus for corpus in corpora if corpus.keep is None]
         self._increments: dict[str, npt.NDArray[np.uint8]] = {}
-        """By corpus: index of the smallest fraction that includes a line, see ``best``."""
+        """Increment of every line, see ``best``, by name of the corpus."""
         if self.together:
             scores = np.concatenate([corpus.scores for corpus in self.together])
             if not len(scores):
@@ -214,7 +221,7 @@ class Pool:
             }
 
     def shuffled(self, seed: int) -> "Pool":
-        """Return the same corpora with independent random scores for all lines, as a control experiment."""
+        """Return a pool of the same corpora with random scores for all lines, for a control experiment."""
         generator = np.random.default_rng(seed)
         corpora = [replace(corpus, scores=generator.random(corpus.lines)) for corpus in self.corpora]
         return Pool(corpora, self.fractions)
@@ -231,10 +238,10 @@ class Pool:
             return curve(texts, self.fractions, held_out, work=work, memory_mb=memory_mb, threads=threads)
 
     def kept(self, fraction: float | None) -> list[npt.NDArray[np.bool_]]:
-        """Return masks of the kept lines of each corpus, bool [lines].
+        """Return for each corpus whether each line is kept, bool [lines].
 
         Args:
-            fraction: one of ``fractions``; None: the largest.
+            fraction: one of ``fractions``; None for the largest one.
         """
         last = self.fractions.index(fraction) if fraction is not None else len(self.fractions) - 1
         masks = []
@@ -246,7 +253,7 @@ class Pool:
         return masks
 
     def report(self, masks: Sequence[npt.NDArray[np.bool_]]) -> dict[str, dict[str, Any]]:
-        """Return for each corpus the numbers of lines and of kept lines, and how they were chosen."""
+        """Return for each corpus the number of lines, the number of kept lines, and ``keep`` or "ranked"."""
         return {
             corpus.name: {
                 "lines": corpus.lines,
@@ -269,10 +276,10 @@ class Pool:
 
 
 def fraction_of_words(corpora: Sequence[PoolCorpus], words: int) -> float:
-    """Return the largest fraction of the jointly ranked lines whose last texts have at most this number of words.
+    """Return the largest fraction of the jointly ranked lines with at most ``words`` words in the last text.
 
-    The paper selects by words: 348 of 850 million French words of the parallel text, 418 million for the language
-    model. If the corpora have fewer words, the fraction is 1, and this is logged.
+    Cho et al. (2014) select by words: 348 of 850 million French words of the parallel text, and 418 million words for
+    the language model. If the corpora have fewer than ``words`` words, the fraction is 1, and a message is logged.
     """
     together = [corpus for corpus in corpora if corpus.keep is None]
     if not together:

@@ -1,19 +1,19 @@
-"""Language models of one language for data selection: training, and scores of lines (Moore and Lewis 2010).
+"""Language models for data selection in one language: training, and scores of lines (Moore and Lewis 2010).
 
-The in-domain text is split deterministically: of every ten blocks of up to 50 consecutive lines, the last is held out
-(whole blocks, since neighbouring lines come from one document). The in-domain model is trained on the rest;
-``selection select`` measures perplexity on the held-out lines. The two languages of a parallel text are split at the
-same lines.
+The in-domain text is split deterministically into blocks of up to 50 consecutive lines; every tenth block is held out.
+Whole blocks are held out because neighbouring lines come from the same document. The in-domain model is trained on the
+other blocks, and `selection select` measures perplexity on the held-out lines. The two sides of a parallel text are
+split at the same lines.
 
 The general model is trained on random lines of the pool with as many words as the in-domain training text. A model
-assigns high probability to its own training lines, so these would never be selected. They are scored with a second
-general model, trained on a second sample without any line of the first. All models have the same vocabulary: the words
-that occur at least twice in the in-domain training text. All other words are counted as ``<unk>``, so
-that rare words do not favour one of the models.
+assigns high probability to its own training lines, so that they would never be selected. Therefore, the training lines
+of the general model are scored with a second general model, which is trained on a second sample without these lines.
+All models have the same vocabulary: the words that occur at least twice in the in-domain training text. All other words
+are counted as ``<unk>``, so that rare words do not favour one of the models.
 
-The score of a line is the cross-entropy difference of the in-domain and the general model; lower is more in-domain. For
-monolingual text it is H_in(s) - H_gen(s) in bits per word, counting the end of the sentence as a word. For parallel
-text (Axelrod, He and Gao 2011), it is the sum of this difference over both sides.
+The score of a line is the difference of the cross-entropies of the in-domain and the general model; lower is more
+in-domain. For a line s of monolingual text, it is H_in(s) - H_gen(s) in bits per word, with the end of the sentence
+counted as a word. For parallel text (Axelrod, He and Gao 2011), it is the sum of the differences for both sides.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,10 +36,10 @@ from rnnsmt.lm.text import frequent_words, refuse_reserved
 from rnnsmt.selection import ORDER
 
 MIN_COUNT = 2
-"""Minimum count of the words of the vocabulary in the in-domain training text."""
+"""Minimum count in the in-domain training text of a word of the vocabulary."""
 
 HOLD_OUT = 10
-"""One of this number of blocks is held out."""
+"""Number of consecutive blocks of which the last one is held out."""
 
 
 def train_models(
@@ -50,9 +50,12 @@ def train_models(
     Args:
         in_domain: files of in-domain text.
         pool: files of the pool.
+        directory: output directory.
+        seed: random seed.
+        memory_mb: memory limit in MB.
 
     Returns:
-        Counts by name.
+        Numbers of lines and words by name.
     """
     with scratch_directory(directory / "models") as work:
         for path in in_domain:
@@ -94,9 +97,10 @@ BLOCK_LINES = 50
 
 
 def split_held_out(lines: Sequence[str], name: str) -> tuple[list[str], list[str]]:
-    """Split lines into (training, held-out): the last of every ``HOLD_OUT`` blocks is held out.
+    """Split lines into training lines and held-out lines: the last of every ``HOLD_OUT`` blocks is held out.
 
-    A block has ``BLOCK_LINES`` lines, or fewer if the text is short, so there are at least 2 * ``HOLD_OUT`` blocks.
+    A block has ``BLOCK_LINES`` lines; in a short text, blocks are shorter, so that there are at least 2 * ``HOLD_OUT``
+    blocks.
     """
     if len(lines) < 2 * HOLD_OUT:
         raise InputError(f"{name}: {len(lines)} lines of in-domain text; at least {2 * HOLD_OUT} are required")
@@ -108,7 +112,7 @@ def split_held_out(lines: Sequence[str], name: str) -> tuple[list[str], list[str
 
 
 def count_words(path: StrPath) -> Iterator[int]:
-    """Yield the number of words of each line of a file."""
+    """Yield the number of words of each line of a file; reject lines with reserved words."""
     for number, line in enumerate(read_byte_lines(path), 1):
         words = line.split()
         refuse_reserved(words, path, number)
@@ -117,7 +121,12 @@ def count_words(path: StrPath) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Samples:
-    """Two random samples of a pool without common lines, each in pool order, and the size of the pool."""
+    """Two random samples of a pool without common lines.
+
+    Attributes:
+        first, second: lines of the samples, in the order of the pool.
+        pool_lines: number of lines of the pool.
+    """
 
     first: list[str]
     second: list[str]
@@ -127,9 +136,9 @@ class Samples:
 def sample_lines(paths: Sequence[StrPath], words: int, seed: int) -> Samples:
     """Draw two samples of random lines without replacement, each with about ``words`` words.
 
-    If the pool is small, each sample is half of it. Lines whose text occurs in the first sample are excluded from the
-    second, so a model of one sample has not seen any line of the other. Memory: the samples and 12 bytes per line
-    of the pool.
+    If the pool is too small, each sample has half of its words. Lines that are equal to a line of the first sample are
+    excluded from the second sample, so that a model trained on one sample has not seen any line of the other. The
+    samples and 12 bytes per line of the pool are kept in memory.
     """
     lengths = np.fromiter(track(chain.from_iterable(map(count_words, paths)), "reading the pool"), np.int32)
     order = np.random.default_rng(seed).permutation(len(lengths))
@@ -161,7 +170,14 @@ GENERAL_TEXT, HELD_OUT = "general.gz", "held-out.gz"
 
 @dataclass(frozen=True)
 class SideModels:
-    """Models of one language; ``seen``: the training lines of ``general``, which ``general2`` scores."""
+    """Models of one language.
+
+    Attributes:
+        in_domain: in-domain model.
+        general: general model.
+        general2: second general model, which scores the lines in ``seen``.
+        seen: training lines of ``general``.
+    """
 
     in_domain: kenlm.Model
     general: kenlm.Model
@@ -175,18 +191,18 @@ class SideModels:
         return cls(in_domain, general, general2, frozenset(read_lines(directory / GENERAL_TEXT)))
 
     def differences(self, lines: Sequence[str]) -> list[float]:
-        """Return H_in - H_gen of lines in bits per word, counting ``</s>``."""
+        """Return H_in(s) - H_gen(s) for every line s, in bits per word; ``</s>`` counts as a word."""
         differences = []
         for line in lines:
             text, general = line.encode(), self.general2 if line in self.seen else self.general
-            # log10 probabilities, whose negatives are cross-entropies
+            # the cross-entropy is the negative log10 probability, converted to bits and divided by the number of words
             log10 = general.score(text) - self.in_domain.score(text)
             differences.append(LOG2_10 * log10 / (len(text.split()) + 1))
         return differences
 
 
 def scores_of_rows(sides: Sequence[SideModels], rows: Sequence[tuple[str, ...]]) -> list[float]:
-    """Return the score of each row, which has one line per side: the sum of the differences of its sides."""
+    """Return the score of each row: the sum of ``differences`` over its lines, one for each side."""
     texts = zip(*rows, strict=True)
     scores = [side.differences(lines) for side, lines in zip(sides, texts, strict=True)]
     return [sum(row) for row in zip(*scores, strict=True)]

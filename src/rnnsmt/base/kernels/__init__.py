@@ -1,4 +1,4 @@
-"""Decorator of kernels, which numba compiles, their cache, and kernels that several packages use."""
+"""Decorator of kernels (functions compiled by numba), cache of compiled kernels, and kernels of several packages."""
 
 import sys
 from importlib import import_module
@@ -9,8 +9,8 @@ from rnnsmt import base
 def import_without_scipy(module: str) -> None:
     """Import a module of numba in a process that runs a command.
 
-    Numba imports scipy, which takes 0.2 s, to check its version and for BLAS, which no kernel uses. A user's program
-    may have kernels that use it.
+    Numba imports scipy to check its version and to call BLAS, which takes 0.2 s; no kernel of this package calls BLAS.
+    In a user's program, scipy is imported as usual, since kernels of that program may call BLAS.
     """
     if base.is_program and "scipy" not in sys.modules:
         sys.modules["scipy"] = None  # type: ignore[assignment]  # None: the import raises ImportError

@@ -1,4 +1,4 @@
-"""Kernels on numbers: hashes of 64-bit integers, fixed-point counts, binary search, and formatting as text.
+"""Kernels for numbers: hashes of 64-bit integers, fixed-point counts, binary search, and formatting as text.
 
 A fractional count is stored as an integer in units of 1 / ``ONE``. Integer addition is associative, so the
 sentences of a corpus can be distributed over threads and machines in any way with the same result. The maximum of a
@@ -31,7 +31,7 @@ _S29 = np.uint64(29)
 def mix(value):
     """Mix the bits of a ``uint64`` key, so that its low bits can index a hash table.
 
-    Faster and weaker than ``scramble``; for tables that compare full keys.
+    Faster and weaker than ``scramble``; sufficient for hash tables that compare complete keys.
     """
     value ^= value >> _S32
     value *= _MIX
@@ -87,7 +87,7 @@ def add_counts(counts, amounts):
 
 @kernel(**INNER)
 def lower_bound(values: Any, low: Any, high: Any, value: Any) -> Any:
-    """Return the first index from ``low`` on whose value is at least ``value``, or ``high`` if there is none.
+    """Return the first index from ``low`` on at which ``values`` is at least ``value``, or ``high`` if there is none.
 
     Args:
         values: array, ascending between ``low`` and ``high``.
@@ -110,7 +110,7 @@ POWERS = np.array(_POWERS)
 """float64 [261], the double nearest to 10^k for k from ``_LEAST`` to ``_MOST``."""
 
 POWERS_REST = np.empty(len(_POWERS))
-"""float64 [261], 10^k minus ``POWERS``: together they represent 10^k with twice the precision of a double."""
+"""float64 [261], 10^k minus ``POWERS``; the sum of both represents 10^k with twice the precision of a double."""
 
 
 # exact integer arithmetic; the quotient of two integers is correctly rounded in Python

@@ -26,7 +26,7 @@ POW10 = 10.0 ** np.arange(0, 309, dtype=np.float64)
 
 @kernel()
 def hash_bytes(buffer, begin, end):
-    """Return the FNV-1a hash of ``buffer[begin:end]`` with mixed bits, as ``uint64``."""
+    """Return the FNV-1a hash of ``buffer[begin:end]``, with its bits mixed by ``mix``, as ``uint64``."""
     value = _OFFSET
     for position in range(begin, end):
         value = (value ^ np.uint64(buffer[position])) * _PRIME
@@ -188,7 +188,7 @@ def _place_all(slots, hashes, count):
 
 @kernel()
 def _map(table, arena, offsets, count, out):
-    """Look up the strings of another table; write their ids, or -1, to ``out`` ``[count]``."""
+    """Look up the strings of another table; write their ids, or -1 for unknown strings, to ``out`` [count]."""
     for number in range(count):
         begin, end = offsets[number], offsets[number + 1]
         out[number] = find(table, arena, begin, end, hash_bytes(arena, begin, end))
@@ -196,7 +196,7 @@ def _map(table, arena, offsets, count, out):
 
 @kernel()
 def _add_all(table, buffer, offsets, out):
-    """Intern the strings of ``buffer`` with these offsets; write their ids to ``out`` ``[n]``."""
+    """Intern the strings of ``buffer`` with these offsets; write their ids to ``out`` [n]."""
     for number in range(out.shape[0]):
         out[number] = intern(table, buffer, offsets[number], offsets[number + 1])
 
@@ -206,10 +206,10 @@ def number_words(text, table, ids, offsets):
     """Convert whole lines to the ids of their words, which are separated by spaces only; return the number of words.
 
     Args:
-        text: uint8, lines with their newline.
-        table: ``InternTable``, updated; must have capacity for the words of the text.
-        ids: int32, filled; must have the size of all words.
-        offsets: int64 [lines + 1], filled with the offset of each line.
+        text: uint8, lines with their newlines.
+        table: ``InternTable`` to which new words are added; must have capacity for them.
+        ids: int32 [at least the number of words], filled with the ids of all words.
+        offsets: int64 [lines + 1], filled with the offset of each line in ``ids``.
     """
     filled, line, position = 0, 0, 0
     offsets[0] = 0
@@ -228,14 +228,14 @@ def number_words(text, table, ids, offsets):
 
 
 def _joined(strings: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bytes of strings one after the other, ``uint8``, and their offsets, ``int64`` [n + 1]."""
+    """Return the concatenated bytes of n strings (``uint8``) and the offsets of the strings (``int64`` [n + 1])."""
     offsets = np.zeros(len(strings) + 1, np.int64)
     np.cumsum([len(s) for s in strings], out=offsets[1:])
     return np.frombuffer(b"".join(strings), np.uint8), offsets
 
 
 def _read_only(data: np.ndarray) -> np.ndarray:
-    """Return a read-only view, so that kernels are compiled for one type, that of an array over bytes."""
+    """Return a read-only view: kernels are compiled only for read-only arrays, the type of an array over ``bytes``."""
     data = data.view()
     data.flags.writeable = False
     return data
@@ -245,7 +245,7 @@ class Interner:
     """Distinct byte strings, numbered from 0 in order of first appearance, in flat arrays."""
 
     def __init__(self, capacity: int = 1024, arena: int = 1 << 14) -> None:
-        """Create an empty table with capacity for this number of strings with ``arena`` bytes in total."""
+        """Create an empty table with capacity for ``capacity`` strings of ``arena`` bytes in total."""
         self.table = self._empty(capacity, arena)
 
     @staticmethod
@@ -269,7 +269,7 @@ class Interner:
         return int(self.table.offsets[len(self)])
 
     def reserve(self, strings: int, size: int) -> None:
-        """Make capacity for this number of further strings with ``size`` bytes in total.
+        """Make capacity for ``strings`` further strings of ``size`` bytes in total.
 
         The arrays grow by at least half, so repeated calls take linear time in total.
         """
@@ -302,11 +302,11 @@ class Interner:
         Words are separated by spaces only: a no-break space or a tab is part of a word.
 
         Args:
-            text: lines with their newline, also of the last one.
+            text: lines, each ending with a newline.
 
         Returns:
-            ids: int32 [words], the words of all lines.
-            offsets: int64 [lines + 1], offset of each line.
+            ids: int32 [words], ids of the words of all lines.
+            offsets: int64 [lines + 1], offset of each line in ``ids``.
         """
         assert text.endswith(b"\n") or not text, "the kernel reads up to the newline"
         lines = text.count(b"\n")
@@ -332,21 +332,21 @@ class Interner:
 
     @classmethod
     def of(cls, table: InternTable) -> "Interner":
-        """Create an interner from arrays made by ``compacted``; adding strings copies them first."""
+        """Create an interner from arrays made by ``compacted``; the arrays are copied when strings are added."""
         interner = cls(0, 0)
         interner.table = table
         return interner
 
     def ids_of(self, other: "Interner") -> np.ndarray:
-        """Return the id in this table of every string of ``other``, or -1, ``int64`` [len(other)]."""
+        """Return the id in this table of every string of ``other``, or -1 if it is missing, ``int64`` [len(other)]."""
         return self.find_all(other.table.arena, other.table.offsets[: len(other) + 1])
 
     def find(self, strings: list[bytes]) -> np.ndarray:
-        """Return the ids of strings, or -1, ``int64`` [n]."""
+        """Return the ids of strings, or -1 for unknown strings, ``int64`` [n]."""
         return self.find_all(*_joined(strings))
 
     def find_all(self, data: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        """Return the ids of the strings of ``data`` (``uint8``) with these offsets, or -1, ``int64`` [n]."""
+        """Return the ids of the strings of ``data`` (``uint8``) with these offsets, -1 if unknown, ``int64`` [n]."""
         out = np.zeros(len(offsets) - 1, np.int64)
         _map(self.table, _read_only(data), offsets, len(out), out)
         return out

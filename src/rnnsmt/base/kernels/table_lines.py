@@ -40,7 +40,7 @@ def split_line(buffer: Any, begin: Any, end: Any, bounds: Any) -> Any:
         bounds: int64 [FIELDS, 2], written: begin and end of each field without surrounding blanks.
 
     Returns:
-        Number of fields, at most FIELDS; MALFORMED if there are fewer than three or a phrase is empty.
+        Number of fields, at most FIELDS; MALFORMED if there are fewer than three fields or if a phrase is empty.
     """
     count, start, position = 0, begin, begin
     while count < bounds.shape[0]:
@@ -125,7 +125,7 @@ def _digits(buffer: Any, position: Any, end: Any) -> Any:
 
 @kernel(**INNER)
 def _links_fit(buffer: Any, bounds: Any) -> Any:
-    """Return whether the fourth field consists of links i-j between words of the two phrases."""
+    """Return whether the fourth field consists of links i-j, where i and j are positions in the two phrases."""
     sources = _words(buffer, bounds[SOURCE, 0], bounds[SOURCE, 1])
     targets = _words(buffer, bounds[TARGET, 0], bounds[TARGET, 1])
     position, end = bounds[LINKS, 0], bounds[LINKS, 1]
@@ -149,11 +149,11 @@ def read_links(buffer: Any, bounds: Any, fields: Any, links: Any) -> Any:
     Args:
         buffer: uint8, text.
         bounds, fields: results of ``split_line``.
-        links: int32 [2, at least n], written: source and target positions of the n distinct links, in ascending order
-            of target, then source position. A field of b bytes has at most (b + 1) // 4 links.
+        links: int32 [2, at least n], written: source positions (row 0) and target positions (row 1) of the n distinct
+            links, sorted by target position, then source position. A field of b bytes has at most (b + 1) // 4 links.
 
     Returns:
-        Number of links, and the numbers of source and of target words.
+        Number of links, number of source words, and number of target words.
     """
     sources = _words(buffer, bounds[SOURCE, 0], bounds[SOURCE, 1])
     targets = _words(buffer, bounds[TARGET, 0], bounds[TARGET, 1])
@@ -189,8 +189,8 @@ def check_phrase_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, scores:
         scores, counts: float64 [n], written: the first n scores, and the first n counts if there are any; n may be 0.
 
     Returns:
-        Number of scores; MALFORMED if there is none, if a score or count is not a non-negative number, or if a link is
-        not of the form i-j between words of the phrases.
+        Number of scores; MALFORMED if there are no scores, if a score or count is not a non-negative number, or if a
+        link is not of the form i-j, where i and j are positions in the phrases.
     """
     count = numbers(buffer, bounds[SCORES, 0], bounds[SCORES, 1], pow10, scores)
     if count <= 0:
@@ -204,9 +204,9 @@ def check_phrase_line(buffer: Any, bounds: Any, fields: Any, pow10: Any, scores:
 
 @kernel(**INNER)
 def check_reordering_line(buffer: Any, bounds: Any, pow10: Any, probabilities: Any) -> Any:
-    """Check a reordering-table line: its third field has non-negative numbers. As in Moses, further fields are ignored.
+    """Check that the third field of a reordering-table line consists of non-negative numbers.
 
-    Arguments and result as in ``check_phrase_line``, without the number of fields.
+    As in Moses, further fields are ignored. Arguments and result are as in ``check_phrase_line``.
     """
     count = numbers(buffer, bounds[SCORES, 0], bounds[SCORES, 1], pow10, probabilities)
     return count if count > 0 else MALFORMED
@@ -220,11 +220,11 @@ def split_table_lines(block: Any, reordering: bool, pow10: Any, expected: Any, b
         block: uint8, lines with their newlines.
         reordering: whether these are lines of a reordering table.
         pow10: ``rnnsmt.base.kernels.strings.POW10``.
-        expected: required number of scores per line; 0: that of the first line.
-        bounds: int64 [lines, FIELDS, 2], zeros; filled: begin and end of the fields that a line has.
+        expected: required number of scores per line, or 0 if all lines must have as many as the first line.
+        bounds: int64 [lines, FIELDS, 2], filled with begin and end of each field; must be 0, which missing fields keep.
 
     Returns:
-        Number of scores per line, and the first rejected line (from 0), or -1.
+        Number of scores per line, and the index of the first rejected line, or -1 if no line is rejected.
     """
     nothing = np.empty(0)
     begin = 0
