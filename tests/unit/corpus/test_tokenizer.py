@@ -16,7 +16,7 @@ from rnnsmt.corpus.tokenizer import Normalizer, Tokenizer
 
 LINES = [
     "L'eau d'aujourd'hui, c'est « l'or » ; n'est-ce pas ?",
-    "It's the '90s: don't say 'yes' (or \"no\")...",
+    "It's the 'best': don't say 'yes' (or \"no\")...",
     "M. Dupont a vu le no. 12 etc. et le no. X. Fin.",
     "No. 5 is here. No. Five is not. Mr. Smith vs. the U.S. gov.",
     "1,250 euros,mais 3,5 % ,et ,ceci, 12, 13,",
@@ -33,7 +33,7 @@ LINES = [
     " ",
     ".",
     "'",
-    "U.S.\" 'tis .' end.'",
+    "U.S.\" 'this .' end.'",
 ]
 
 ALPHABET = "abXÉé1 2.,'\"-«»;!?()[]<>|`…\u00a0\u0301"
