@@ -191,7 +191,9 @@ class System:
         file = self.directory / path
         if not is_file(file):
             shown = str(file)[:MAX_SHOWN]
-            raise InputError(f"{self.directory / FILE}: refers to {shown}, which does not exist; run the workflow again")
+            raise InputError(
+                f"{self.directory / FILE}: refers to {shown}, which does not exist; run the workflow again"
+            )
         return file
 
     def prepare(self, texts: Sequence[str], first: int = 1) -> list[str]:
