@@ -695,6 +695,7 @@ def test_archives_that_tarfile_does_not_refuse(archive, tmp_path):
     for member, _ in deep:
         member.type = tarfile.DIRTYPE
     assert "a directory" in refused(*deep)
+    assert "occurs twice" in refused((tarfile.TarInfo(f"{top}/MOSES.INI"), b"x"))
     attributes = tarfile.TarInfo("x")
     attributes.type = tarfile.XHDTYPE
     assert "too long" in refused((attributes, b"x" * (2 << 20)))
