@@ -111,7 +111,7 @@ def _characters(kind: str) -> frozenset[str]:
 def _joining(lang: str) -> list[_Rule]:
     """Return the rules that join tokens, for sacremoses."""
     rules = [
-        _rule("/", rf"(?<={WORD}-?) / (?=-?{WORD})", "/"),
+        _rule("/", rf"(?<={WORD}-?) / (?={'-?' if lang == 'de' else ''}{WORD})", "/"),  # Feuerwehrmann/-frau
         _rule(
             r"[[\p{Sc}]]",
             r"(?<=\d) (?=\p{Sc}(?:\Z| (?!\d)))",
