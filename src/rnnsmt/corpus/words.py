@@ -99,6 +99,9 @@ _ONLY_LETTERS = regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}]++")
 
 _UNIT = r"(?:[kcdmµμnMGT]?(?:[mglLsWJVANBb]|Hz|Pa|bit|mol)|[hdat]|ha|[kMG]Wh|min|rpm)[²³]?"
 
+_PLACE = r"[$%\#]?\{[\p{L}\d_$][\w.:$-]*+\}|\{\{[\w.$-]++\}\}|%\([\w.]++\)[disuf]|(?<!\w):[a-z][a-z0-9_+-]++:(?!\w)"
+"""Names that a program replaces by text (``{name}``, ``${x}``, ``%(n)s``), and emoji (``:smile:``)."""
+
 _INSIDE = rf"""
     (?<={WORD})\p{{No}} | \p{{No}}(?={WORD})
     | (?<={WORD})[\u200c\u200d]++ | [\u200c\u200d]++(?={WORD})
@@ -109,7 +112,7 @@ _INSIDE = rf"""
     | (?<={WORD})\+{{1,2}} | (?<=(?<!{WORD})\p{{Lu}})\#(?!{WORD})
     | (?<=(?<!{WORD})\p{{Lu}}{{1,3}})\p{{Sc}} | (?<!{WORD})\p{{Sc}}(?=\p{{Lu}}{{2,3}}(?!{WORD}))  # US$, R$; $CA
     | (?<!{WORD})(?:[@\#](?=[\p{{L}}_]) | [+±−~≈≤≥§№](?=\d))
-    | (?<!{WORD})%(?=(?:\d\$)?[disux](?!{WORD})) | (?<=%\d)\$(?=[disux](?!{WORD}))
+    | (?<!{WORD})%(?=(?:\d\$)?[disux](?!{WORD})) | (?<=%\d)\$(?=[disux](?!{WORD})) | {_PLACE}
     | (?<={WORD}_{{0,3}})_ | _(?=_{{0,3}}{WORD})
     | (?<=\p{{Nd}})[:∶/⁄∕–٫٬\p{{Sc}}](?=\p{{Nd}})
     | (?<=(?<!{WORD})\p{{L}})/(?=\p{{L}}(?!{WORD})) | (?<=(?<![\p{{L}}\p{{M}}]){_UNIT})/(?={_UNIT}(?!{WORD}))
@@ -247,13 +250,17 @@ class Words:
         return _pattern(self._lang, protected).sub(replaced, text), hidden
 
 
-_ADDRESS = regex.compile(f"{_URL} | {_STAND_IN.pattern}", _FLAGS)
+_ADDRESS = regex.compile(f"{_URL} | {_PLACE} | {_STAND_IN.pattern}", _FLAGS)
+
+_WITH_ADDRESS = re.compile(r"://|(?<!\w):[a-z]|\w:[+?/\w]")
+"""What a text with a part of the form ``_ADDRESS`` has, unless it has ``www.``, ``%(`` or ``10.``."""
 
 
 def hide_addresses(text: str) -> tuple[str, list[str]]:
-    """Replace each address of a page by a letter, as ``Words.hide``: its punctuation is not normalised."""
+    """Replace addresses and placeholders by a letter, as ``Words.hide``: their punctuation is not normalised."""
     hidden: list[str] = []
-    if "://" not in text and "www." not in text:
+    has_colon = ":" in text and _WITH_ADDRESS.search(text) is not None
+    if not (has_colon or "www." in text or "%(" in text or "10." in text):
         return text, hidden
 
     def replaced(match: Any) -> str:

@@ -89,6 +89,8 @@ TOKENS = [
     ("fr", "5 $CA et 1'000", "5 $CA et 1'000"),
     ("pt", "R$ 5,30 e € 5", "R$ 5,30 e € 5"),
     ("en", "the '90s, 'tis for 'em", "the '90s , 'tis for 'em"),
+    ("en", "in {n} of {{a.b}}, {0}, ${x} and %(n)s.", "in {n} of {{a.b}} , {0} , ${x} and %(n)s ."),
+    ("en", "a :smile: at 10:30: yes", "a :smile: at 10:30 : yes"),
     ("ckb", "بە \u200cهەڵە", "بە \u200cهەڵە"),
     # emoji
     ("en", "So 👍🏽 ❤️😀 👨‍👩‍👧 🇫🇷 1️⃣ ☺!", "So 👍🏽 ❤️😀 👨‍👩‍👧 🇫🇷 1️⃣ ☺ !"),
