@@ -63,6 +63,9 @@ _QUOTATION_MARK = regex.compile(rf"(?<!\S)[{''.join(_CLOSING)}](?!\S)")
 
 _MARKED = regex.compile(rf"{_AS_WORD}([{''.join(_CLOSING)}])")
 
+_WIDE_SIGN = regex.compile(rf"(?<=[^\s(\[{{]){_AS_WORD}(?=[?!:;%])")
+"""The place of a space before punctuation after a quotation mark, which sacremoses takes for an opening one."""
+
 _WIDE = "、。，．！？：；（）「」『』【】《》〈〉［］｛｝"
 """Chinese and Japanese punctuation, without spaces on either side."""
 
@@ -227,6 +230,8 @@ class Detokenizer:
         text = self._moses.detokenize(text.split(" "), unescape=False)
         if quoted:
             text = _with_quotations(text, self._lang)
+        if self._lang in WIDE_PUNCTUATION:
+            text = _WIDE_SIGN.sub(" ", text)
         text = text.replace(_AS_WORD, "")
         return _apply(self._spacing, _closing_quote(text).replace(",..", ", .."), characters)
 

@@ -86,7 +86,7 @@ TOKENS = [
     ("kn", "jo@example.orgಗೆ jo@example.org-ಗೆ", "jo@example.orgಗೆ jo@example.org-ಗೆ"),
     ("de", "die jo@example.org-Adresse", "die jo@example.org-Adresse"),
     ("en", "GTK+ and 18+, US$5, -$5 and A$ 6.50", "GTK+ and 18+ , US$5 , - $ 5 and A$ 6.50"),
-    ("fr", "5 $CA et 1'000", "5 $CA et 1'000"),
+    ("fr", "5 $CA et 1'000, AA+", "5 $CA et 1'000 , AA+"),
     ("pt", "R$ 5,30 e € 5", "R$ 5,30 e € 5"),
     ("en", "the '90s, 'tis for 'em", "the '90s , 'tis for 'em"),
     ("en", "in {n} of {{a.b}}, {0}, ${x} and %(n)s.", "in {n} of {{a.b}} , {0} , ${x} and %(n)s ."),
@@ -128,6 +128,8 @@ def test_quotation_marks_without_normalisation(lang: str, text: str, expected: s
 def test_tokens_of_text_with_faults() -> None:
     """Character references of HTML are no words, and a quotation mark between spaces is one of a pair."""
     assert Tokenizer("en", escape=False)("Q&amp;A of R&D; a") == "Q & amp ; A of R&D ; a"
+    assert Tokenizer("fr", escape=False)("+oui+ ou +Oui non+") == "+ oui + ou + Oui non +"
+    assert Tokenizer("en", escape=False)(r"C:\\a\\b c") == r"C : \ \ a \ \ b c"
     assert Tokenizer("ko", escape=False)("값'가'의") == "값 ' 가 ' 의"
     assert Tokenizer("cs", escape=False)("psal ' (a) kniha'") == "psal ' ( a ) kniha '"
 
@@ -194,6 +196,7 @@ TOKENIZERS = {lang: Tokenizer(lang, escape=False) for lang in ["en", "fr", "it",
         ("nl", "- € 5 en € 5,30", "-€ 5 en € 5,30"),
         ("bn", "৫ ৳ ।", "৫৳।"),
         ("fr", "vrai ? ! ( oui ) ; 5 ‰", "vrai ?! (oui) ; 5 ‰"),
+        ("fr", "des cités &quot; : oui ( ? )", 'des cités " : oui (?)'),
         ("br", "( ya ) ! &quot; Piv &quot; ? 50 % .", '(ya) ! "Piv" ? 50 %.'),
         ("ko", "&quot; 값 ? &quot; 라고 ( 12 ) 를 &quot; 가 &quot; 나무", '"값?"라고 (12)를 "가" 나무'),
         ("en", "a \x00 “ b \x00", "a “b"),
