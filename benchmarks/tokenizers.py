@@ -3,7 +3,8 @@
 Both read the same lines, in Unicode's form NFC and after ``normalize-punctuation``. For every language, the script
 prints the share of lines with equal tokens, the share of lines that detokenisation restores, and the number of lines
 with places at which only one of the tokenisers separates two characters, by cause: the characters beside the place,
-after ``-`` if only Moses separates them. With ``--examples``, it prints lines, too::
+after ``-`` if only Moses separates them. A line is restored as it was before or after normalisation, which removes the
+spaces before French punctuation. With ``--examples``, the script prints lines, too::
 
     python benchmarks/tokenizers.py --moses mosesdecoder/scripts --text fi=text.fi ca=text.ca
 
@@ -74,8 +75,9 @@ def causes(ours: str, theirs: str) -> Iterator[str]:
 def compare(moses: Path, lang: str, lines: list[str], examples: int) -> None:
     """Print the comparison for one language."""
     normalize, tokenize, detokenize = Normalizer(lang), Tokenizer(lang, escape=False), Detokenizer(lang, False)
-    lines = [" ".join(normalize(unicodedata.normalize("NFC", line)).split()) for line in lines]
-    lines = [line for line in lines if line and not CONTROL.search(line)]
+    raw = [" ".join(unicodedata.normalize("NFC", line).split()) for line in lines]
+    raw = [line for line in raw if line and not CONTROL.search(line)]
+    lines = [" ".join(normalize(line).split()) for line in raw]
     ours = [tokenize(line) for line in lines]
     theirs = perl(moses / "tokenizer" / "tokenizer.perl", lang, lines, "-no-escape")
     again = [detokenize(Tokenizer(lang)(line)) for line in lines]
@@ -90,15 +92,17 @@ def compare(moses: Path, lang: str, lines: list[str], examples: int) -> None:
             print(f"  {' '.join(sorted(new))}\n    text   {line}\n    ours   {mine}\n    Moses  {other}")
     count = len(lines)
     equal = sum(mine == other for mine, other in zip(ours, theirs, strict=True))
-    restored = sum(map(str.__eq__, lines, again))
-    restored_moses = sum(map(str.__eq__, lines, again_moses))
+    restored = sum(text in pair for *pair, text in zip(raw, lines, again, strict=True))
+    restored_moses = sum(text in pair for *pair, text in zip(raw, lines, again_moses, strict=True))
     most = " ".join(f"{kind}:{number}" for kind, number in found.most_common(12))
     print(
         f"{lang}\t{count}\t{equal / count:.1%}\t{restored / count:.1%}\t{restored_moses / count:.1%}\t{most}",
         flush=True,
     )
     if examples:
-        lost = [(line, text) for line, text in zip(lines, again, strict=True) if line != text]
+        lost = [
+            (line, text) for before, line, text in zip(raw, lines, again, strict=True) if text not in (before, line)
+        ]
         for line, text in lost[: 5 * examples]:
             print(f"  not restored\n    text   {line}\n    again  {text}")
 

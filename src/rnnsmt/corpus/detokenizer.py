@@ -12,7 +12,17 @@ import regex
 from sacremoses import MosesDetokenizer
 
 from rnnsmt.config.languages import WITHOUT_SPACES
-from rnnsmt.corpus.words import COLON, CONSONANT, ELISION, LETTER, SEPARATORS, TRUNCATION, WORD, is_protected
+from rnnsmt.corpus.words import (
+    COLON,
+    CONSONANT,
+    ELISION,
+    LETTER,
+    SEPARATORS,
+    SHORTENED,
+    TRUNCATION,
+    WORD,
+    is_protected,
+)
 
 SENTENCE_END = frozenset(".:?!")
 """Tokens after which a sentence starts."""
@@ -29,15 +39,47 @@ DOTTED_I = frozenset(["tr", "az", "crh", "gag"])
 PERCENT_FIRST = frozenset(["tr", "az", "eu", "ku"])
 """Languages with the sign % before the number."""
 
-_KEPT = "\x00"
-"""Character for a space that remains, for sacremoses a part of the word."""
+WIDE_PUNCTUATION = frozenset(["fr", "br", "oc"])
+"""Languages with a space before ``? ! : ; %`` and inside of ``« »``. Moses has this rule for French."""
+
+WIDE_CURRENCY = frozenset(["nl", "fy", "pt"])
+"""Languages with a space between a currency sign and the number after it (``€ 5``)."""
+
+NARROW_CURRENCY = frozenset(["bn", "km"])
+"""Languages without a space between a number and the currency sign after it (``5৳``)."""
+
+_AS_WORD = "\x00"
+"""Character before a token that is an ordinary word for sacremoses, with a space before and after it."""
+
+_CLOSING = {
+    "«": "»", "»": "«»", "‹": "›", "›": "‹›", "„": "“”„»", "‟": "”", "“": "”“", "”": "”", "‚": "‘’", "‛": "’", "‘": "’",
+    "’": "’",
+}  # fmt: skip
+"""The quotation marks that can close a quotation, by the one that opens it."""
+
+_GUILLEMETS, _ONLY_OPENING = "«»‹›", "«‹„‚‘‟‛"
+
+_QUOTATION_MARK = regex.compile(rf"(?<!\S)[{''.join(_CLOSING)}](?!\S)")
+
+_MARKED = regex.compile(rf"{_AS_WORD}([{''.join(_CLOSING)}])")
+
+_WIDE_SIGN = regex.compile(rf"(?<=[^\s(\[{{]){_AS_WORD}(?=[?!:;%])")
+"""The place of a space before punctuation after a quotation mark, which sacremoses takes for an opening one."""
 
 _WIDE = "、。，．！？：；（）「」『』【】《》〈〉［］｛｝"
 """Chinese and Japanese punctuation, without spaces on either side."""
 
+_CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}]"
+
 _BEFORE = rf"[[\p{{Terminal_Punctuation}}{_WIDE}՝٪®™℠]--[\x00-\x7f៖]]"
 """Punctuation at the end of phrases and sentences, of all scripts but Latin, without a space before it; in Khmer, the
 colon has one."""
+
+_PARTICLE = (
+    "(?:(?:은|는|이|가|을|를|의|에게?|에서|께서?|와|과|(?:으|이)?나|이?란|으?로|부터|까지|처럼|보다|이?라[고는]|이며|이고|인지?)"
+    "[은는도만의]?|도|만|이?다|입니다)"
+)
+"""Korean particles, which follow a word in brackets or quotation marks without a space."""
 
 _LEFT, _RIGHT = "\u061c\u200e\u200f\u202c\u2069", "\u202a\u202b\u202d\u202e\u2066-\u2068"
 """Marks of direction at the end of what precedes (if anything does), and at the beginning of what follows."""
@@ -72,12 +114,26 @@ def _characters(kind: str) -> frozenset[str]:
 def _joining(lang: str) -> list[_Rule]:
     """Return the rules that join tokens, for sacremoses."""
     rules = [
-        _rule("/", rf"(?<={WORD}) / (?={WORD})", "/"),
-        _rule(r"[[\p{Sc}]]", r"(?<=\d) (?=\p{Sc}(?:\Z| (?!\d)))", _KEPT),
-        _rule("#", r"(?<!\S)\# (?=\d)", "#"),
-        _rule("*=#~<>&|", r" (?<=(?<!\S)([*=\#~<>&|]) )(?=\1(?!\S))"),
+        _rule("/", rf"(?<={WORD}-?) / (?={'-?' if lang == 'de' else ''}{WORD})", "/"),  # Feuerwehrmann/-frau
+        _rule(
+            r"[[\p{Sc}]]",
+            r"(?<=\d) (?=\p{Sc}(?:\Z| (?!\d)))",
+            "" if lang in NARROW_CURRENCY else f" {_AS_WORD}",
+        ),
+        _rule(r"[[\p{Sc}]]", r"(?<!\S)- (\p{Sc}) (?=\d)", rf"-\1{' ' if lang in WIDE_CURRENCY else ''}"),
+        _rule("#¶", r"(?<!\S)[\#¶]\K (?=\d)"),
+        _rule("*=#~<>&|§", r" (?<=(?<!\S)([*=\#~<>&|§]) )(?=\1(?!\S))"),
+        _rule("=>", r" (?<=(?<!\S)[-=<>!] )(?=[=>](?!\S))"),
     ]
+    if lang in WIDE_CURRENCY:
+        rules.append(_rule(r"[[\p{Sc}]]", r"(?<!\S)(?=\p{Sc} \d)", _AS_WORD))
+    if lang not in WIDE_PUNCTUATION:
+        rules.append(_rule("‰", r"(?<=\d) (?=‰(?!\S))"))
+    else:
+        rules.append(_rule("?!", r"(?<=(?<!\S)[?!]) (?=[?!](?!\S))"))
+        rules.append(_rule("?!:;%", r"(?<!\S)(?=(?:[?!]++|[:;%])(?!\S))", _AS_WORD))
     if lang == "en":
+        rules.append(_rule("'’", rf"(?<!\S)(?=['’]{SHORTENED}(?!\S))", _AS_WORD))
         rules.append(_rule("’", r" (?=’\p{L})"))
     if lang in ELISION:
         apostrophe = "’" if lang in MOSES_RULES else "['’]"
@@ -100,10 +156,15 @@ def _spacing(lang: str) -> list[_Rule]:
         _rule(_WIDE, f"(?<=[{_WIDE}]) "),
         _rule(f"[[{_LEFT}]]", rf"(?<=\A[{_LEFT}]+) | (?=[{_LEFT}]+(?!{WORD}|[{_LEFT}]))"),
         _rule(f"[[{_RIGHT}]]", rf"(?<=(?<!\S)[{_RIGHT}]+) "),
-        _rule("-", r"""(?<=\w["')]) (?=-\p{L}[\p{L}\p{M}])"""),  # "path"-Wert
+        _rule("-", r"""(?<=\w["')”“»«’‘]) (?=-\p{L}[\p{L}\p{M}])"""),  # "path"-Wert
     ]
+    if lang == "ko":
+        rules.append(_rule(""")]"'”’""", rf"""(?<=[\w.?!][)\]"'”’]) (?={_PARTICLE}(?!\p{{L}}))"""))  # "값"을
+    else:
+        rules.append(_rule("“‘", rf"(?<={_CJK}) (?=[“‘])"))
+        rules.append(_rule("”’", rf"(?<=[”’]) (?={_CJK})"))
     if lang in COLON:
-        rules.append(_rule(":", r"""(?<=["')]) (?=:\p{Ll})"""))  # "path":n
+        rules.append(_rule(":", r"""(?<=["')”»’]) (?=:\p{Ll})"""))  # "path":n
     return rules
 
 
@@ -151,7 +212,7 @@ class Detokenizer:
 
     def __call__(self, line: str) -> str:
         """Return the line as running text."""
-        tokens = line.split()
+        tokens = line.replace(_AS_WORD, "").split()
         if self._detruecase:
             tokens = detruecased(tokens, self._lang)
         if self._moses is None or not tokens:
@@ -162,8 +223,16 @@ class Detokenizer:
         if "< / " in text:
             text = _with_tags(text)
         characters = set(text)
+        quoted = not characters.isdisjoint(_CLOSING)
+        if quoted:
+            text = _QUOTATION_MARK.sub(rf"{_AS_WORD}\g<0>", text)
         text = _apply(self._joining, text, characters)
-        text = self._moses.detokenize(text.split(" "), unescape=False).replace(_KEPT, " ")
+        text = self._moses.detokenize(text.split(" "), unescape=False)
+        if quoted:
+            text = _with_quotations(text, self._lang)
+        if self._lang in WIDE_PUNCTUATION:
+            text = _WIDE_SIGN.sub(" ", text)
+        text = text.replace(_AS_WORD, "")
         return _apply(self._spacing, _closing_quote(text).replace(",..", ", .."), characters)
 
 
@@ -199,3 +268,25 @@ def _with_tags(text: str) -> str:
         parts.append(f"</{tag[2]}>" if closes else f"<{tag[2]}>")
         begin = tag.end() + (not closes)
     return "".join([*parts, text[begin:]])
+
+
+def _with_quotations(text: str, lang: str) -> str:
+    """Join typographic quotation marks with what they enclose; a single one, with the word before or after it."""
+    space = " " if lang in WIDE_PUNCTUATION else ""
+    text, *pieces = _MARKED.split(text)
+    signs, texts = pieces[::2], pieces[1::2]
+    opened: list[str] = []
+    for place, (sign, following) in enumerate(zip(signs, texts, strict=True), 1):
+        wide = space if sign in _GUILLEMETS else ""
+        if closes := bool(opened) and sign in _CLOSING[opened[-1]]:
+            opened.pop()
+        elif any(later in _CLOSING[sign] for later in signs[place:]):
+            opened.append(sign)
+        else:
+            opens = sign in _ONLY_OPENING or (sign == "“" and following.lstrip(" ")[:1].isalnum())
+            closes = text != "" and not opens
+        if closes:
+            text = text.rstrip(" ") + wide + sign + following
+        else:
+            text += sign + wide + following.lstrip(" ")
+    return text

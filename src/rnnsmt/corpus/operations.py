@@ -169,7 +169,7 @@ def unpack(archive: InputFile, member: Annotated[str, Field(metavar="PATH")], ou
     return Written(Path(output), {"bytes": extract_member(str(archive), member, str(output))})
 
 
-@operation(version=2)
+@operation(version=3)
 def separate(
     bitext: BitextFiles,
     output_source: OutputFile,
@@ -232,7 +232,7 @@ def separate(
     return WrittenSides(Path(output_source), Path(output_target), {"pairs": pairs})
 
 
-@operation(version=7)
+@operation(version=8)
 def prepare(
     source: Text | None = None,
     target: Text | None = None,
@@ -347,7 +347,7 @@ def prepare(
     return prepared
 
 
-@operation(version=4)
+@operation(version=5)
 def split(
     source: Text | None = None,
     target: Text | None = None,
@@ -631,7 +631,7 @@ def truecase(
     return _converted(lambda: truecaser, "truecasing", input, output, threads)
 
 
-@operation(version=3)
+@operation(version=4)
 def detokenize(
     input: Text,
     output: OptionalOutput = None,

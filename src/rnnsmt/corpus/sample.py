@@ -57,6 +57,11 @@ class _Trace(NamedTuple):
     """Whether the remedy is for text that will be tokenised: tokens of another program may have these marks."""
 
 
+_CONJUNCTIONS = (
+    "and|or|to|und|oder|bzw|bis|sowie|en|of|och|eller|og|samt|ja|tai|sekä|és|vagy|et|ou|y|e|o|i|a|in|ali|ili|lub"
+)
+"""Words after a hyphen that stands for the second part of a compound (`Haupt- und Nebensatz`)."""
+
 _TRACES = (
     _Trace(
         "marks of subwords (@@, ▁ or ￭)",
@@ -83,9 +88,9 @@ _TRACES = (
         re.compile(r"\d:\d\d[.,]\d{3}\s*-->"),
     ),
     _Trace(
-        "a hyphen at the end, inside of a word",
-        "join the lines of pages (of a PDF document, for example) to sentences first",
-        re.compile(r"[^\W\d_]{2}-$"),
+        "a word that is divided by a hyphen, at the end or before a space",
+        "join the lines of pages (of a PDF document, for example) to sentences, and the parts of words, first",
+        re.compile(rf"[^\W\d_]{{2}}-(?:$| (?!(?:{_CONJUNCTIONS})\b)(?=[^\W\d_]{{2}})(?![A-Z]))"),
     ),
 )
 

@@ -57,14 +57,15 @@ _NEEDED = {
 
 _DIGITS = frozenset("0123456789")
 
-VERSION = 3
+VERSION = 4
 """Version of the rules. Increase it, and the version of the stage ``corpus prepare``, when tokens change."""
 
 _SAMPLE = """No. 5, Mr. Smith's dog isn't in the U.S., "is it" ... 1,250.5 a-b (c) [d] & <e> rock 'n' roll etc.
 « L'eau » d'aujourd'hui, l'11 mai: un po' di pane; c’est ; l’eau ! EU:n S:t il·lusió м'яч 'слово' צה״ל ''a''
 Ẹ̀kọ́ ง่าย क्‍या می‌خواهم 𞤀𞤣𞤤𞤢𞤥 أهلا، سلام؟ ठीक है। 我去北京。 სახლი. 25 m² 15°C C++ CO₂ x_1 R&D #tag
 jo@example.org https://example.org/a?b=(1). /usr/bin 10:30 03/05/2024 km/h and/or <b> &lt; 👍🏽👨‍👩‍👧🇫🇷 1️⃣ ☺ €5 5 %
-https://example.org/a。 m⁻² H⁺ 5 %:n 5:-"""
+https://example.org/a。 m⁻² H⁺ 5 %:n 5:- GTK+ US$5 $CA o‘zbek ta’ 1990–95 1'000 '90s smb://a doi:10.1000/182 *.txt
+{n} %(n)s :a_b:"""
 """Text with an example of every rule."""
 
 

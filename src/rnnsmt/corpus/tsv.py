@@ -15,7 +15,22 @@ from rnnsmt.config.languages import language_name, two_letters
 from rnnsmt.corpus.corpus_format import CorpusFormat
 from rnnsmt.corpus.raw_text import Row
 
-_HEADINGS = ({"source", "src"}, {"target", "tgt", "trg"})
+_HEADINGS = (
+    {"source", "src", "original", "input", "sentence1", "sentence_1", "sentence_a", "text1", "text_1", "text_a"},
+    {
+        "target",
+        "tgt",
+        "trg",
+        "translation",
+        "output",
+        "sentence2",
+        "sentence_2",
+        "sentence_b",
+        "text2",
+        "text_2",
+        "text_b",
+    },
+)
 """Names of the columns of source and target in a header, in addition to the languages."""
 
 _OF_TEXT = {"", "text", "sentence", "segment", "lang", "language"}
@@ -26,7 +41,7 @@ def _are_headings(cells: Sequence[bytes], langs: Sequence[str]) -> bool:
     """Return whether cells are the names of the columns of these languages."""
     names = [cell.decode("utf-8", "replace").strip('" #') for cell in cells]
     parts = [[part for part in re.split(r"[\W_]+", name.lower()) if part not in _OF_TEXT] for name in names]
-    names = [left[0] if len(left) == 1 else name for name, left in zip(names, parts, strict=True)]
+    names = [left[0] if len(left) == 1 and len(left[0]) > 1 else n for n, left in zip(names, parts, strict=True)]
     if all(name.lower() in headings for name, headings in zip(names, _HEADINGS, strict=True)):
         return True
     return all(

@@ -15,6 +15,7 @@ languages. Here, words follow Unicode (the properties and grapheme clusters of t
 into the tokens: tokenisation keeps the order of the characters.
 """
 
+import re
 from collections.abc import Collection
 from functools import cache
 from html import unescape
@@ -60,25 +61,33 @@ LETTER = r"[\p{Alphabetic}\p{M}]"
 CONSONANT = r"(?i:[^\W\d_aeiouàèéìíòóùú])"
 """Consonant of Italian and the other languages ``TRUNCATION``: an apostrophe after it is an elision."""
 
+SHORTENED = r"(?:\d0s|em|[Tt]is|[Tt]was)"
+"""English words after an apostrophe at their beginning. Others may be the first word of a quotation."""
+
 _EMOJI = r"[\p{Extended_Pictographic}--[©®™]]"
 
 _END = r"\s<>\"“”«»—[\p{Terminal_Punctuation}--[.,;:!?]][[\p{Ps}\p{Pe}]--[{}]]"
 """Characters that end an address of a page: punctuation of all scripts. Brackets may be in it in pairs."""
 
 _PAGE = rf"(?:\([^{_END}]*\)|\[[^{_END}]*\]|[^{_END}])+(?<![.,;:!?'’}}…])"
-_URL = rf"(?:https?|ftps?|sftp|rsync|file|ssh|git|wss?)://{_PAGE} | (?<![\w.@])www\.{_PAGE}"
+_URL = rf"""(?<![\w.+-])[a-zA-Z][a-zA-Z0-9.+-]{{0,15}}+://{_PAGE} | (?<![\w.@])www\.{_PAGE}
+    | (?<![\w.+:-])(?:(?:mailto|sip|xmpp|doi|urn|magnet|arXiv):(?=[\w?/])|tel:(?=[+\d])|data:(?=\w+/)){_PAGE}
+    | (?<![\w.@-])(?:localhost|(?:[\w-]++\.)+[a-z]{{2,}}):\d{{2,5}}(?!\d)(?:/{_PAGE})?
+    | (?<![\w./])10\.\d{{4,9}}/{_PAGE}"""  # the last one is a DOI
+_ENDING = r"(?:-?[[\p{L}\p{M}]--[a-zA-Z]]++|-\p{L}[\p{L}\p{M}]++)"  # jo@example.orgಗೆ, jo@example.org-Adresse
 _NAME = r"(?:/(?:[\w~%+@-]|\.(?=[\w~%+@-]))++)+/?"  # of a file or page, with its directories
 
 PROTECTED = rf"""
     {_URL}
-    | (?<![\w.+%@-])[\w.+%-]{{1,64}}+@(?:[\w-]++\.)+\p{{L}}{{2,}}  # jo@example.org
+    | (?<![\w.+%@-])[\w.+%-]{{1,64}}+@(?:[\w-]++\.)+(?:[a-zA-Z]{{2,}}+|\p{{L}}[\p{{L}}\p{{M}}]++){_ENDING}?+
     | (?<![\w.@-])(?:[\w-]++\.)+[a-z]{{2,}}{_NAME}  # example.org/page
     | (?<![^\s("'\[{{«“‘=])(?:~|\.{{1,2}})?{_NAME}  # /usr/bin
-    | (?<!\w)\p{{L}}:(?:\\(?:[\w~%+-]|\.(?=[\w~%+-]))++)+  # C:\Windows
+    | (?<!\w)(?:\p{{L}}:|\\\\[\w.-]++)(?:\\(?:[\w~%+$-]|\.(?=[\w~%+-]))++)+  # C:\Windows, \\server\share
+    | (?<![^\s("'\[{{«“‘,;])\*(?:\.[\p{{L}}\d]++)+(?!\w)  # *.txt
 """
 """Addresses of pages and persons, and paths (verbose regular expression)."""
 
-_OF_PROTECTED = frozenset("/@\\")
+_OF_PROTECTED = frozenset("/@\\:*")
 """Every part of the form ``PROTECTED`` has one of these characters, or begins with ``www.``."""
 
 _CLUSTER = rf"(?:\p{{RI}}{{1,2}} | (?={_EMOJI})\X)++ | (?=[^\w\s]\p{{M}})\X"
@@ -90,18 +99,23 @@ _ONLY_LETTERS = regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}]++")
 
 _UNIT = r"(?:[kcdmµμnMGT]?(?:[mglLsWJVANBb]|Hz|Pa|bit|mol)|[hdat]|ha|[kMG]Wh|min|rpm)[²³]?"
 
+_PLACE = r"[$%\#]?\{[\p{L}\d_$][\w.:$-]*+\}|\{\{[\w.$-]++\}\}|%\([\w.]++\)[disuf]|(?<!\w):[a-z][a-z0-9_+-]++:(?!\w)"
+"""Names that a program replaces by text (``{name}``, ``${x}``, ``%(n)s``), and emoji (``:smile:``)."""
+
 _INSIDE = rf"""
     (?<={WORD})\p{{No}} | \p{{No}}(?={WORD})
-    | (?<={WORD})[\u200c\u200d]++
+    | (?<={WORD})[\u200c\u200d]++ | [\u200c\u200d]++(?={WORD})
     | [\u058a\u05be\u1400\u1806\u2010\u2011\u104c-\u104f]  # hyphens, Burmese particles
     | (?<={WORD})[°′″‴՛՜՞॰૰੶৽׳] | °(?=\p{{L}})
     | (?<={WORD})(?:::|&(?!\w{{2,8}};)|[@\#=*^×÷+±−~·‧··՟״])(?={WORD}) | (?<=\d)%(?=-?\p{{L}})
     | (?<={WORD})[⁺⁻₊₋]\p{{No}}*+
-    | (?<={WORD})\+\+ | (?<=\d|(?<!{WORD})\p{{L}})\+ | (?<=(?<!{WORD})\p{{Lu}})\#(?!{WORD})
+    | (?<={WORD})\+\+ | (?<=\d|(?<!{WORD})\p{{L}}|(?<!{WORD}|\+)\p{{Lu}}{WORD}*)\+
+    | (?<=(?<!{WORD})\p{{Lu}})\#(?!{WORD})
+    | (?<=(?<!{WORD})\p{{Lu}}{{1,3}})\p{{Sc}} | (?<!{WORD})\p{{Sc}}(?=\p{{Lu}}{{2,3}}(?!{WORD}))  # US$, R$; $CA
     | (?<!{WORD})(?:[@\#](?=[\p{{L}}_]) | [+±−~≈≤≥§№](?=\d))
-    | (?<!{WORD})%(?=(?:\d\$)?[disux](?!{WORD})) | (?<=%\d)\$(?=[disux](?!{WORD}))
+    | (?<!{WORD})%(?=(?:\d\$)?[disux](?!{WORD})) | (?<=%\d)\$(?=[disux](?!{WORD})) | {_PLACE}
     | (?<={WORD}_{{0,3}})_ | _(?=_{{0,3}}{WORD})
-    | (?<=\p{{Nd}})[:∶/⁄∕٫٬\p{{Sc}}](?=\p{{Nd}})
+    | (?<=\p{{Nd}})[:∶/⁄∕–٫٬\p{{Sc}}](?=\p{{Nd}})
     | (?<=(?<!{WORD})\p{{L}})/(?=\p{{L}}(?!{WORD})) | (?<=(?<![\p{{L}}\p{{M}}]){_UNIT})/(?={_UNIT}(?!{WORD}))
 """
 """Signs and other characters of words that are not letters."""
@@ -113,6 +127,10 @@ _PLAIN = '.,;!?()"'
 """Signs that no rule here concerns, except for ``"`` in the languages ``GERSHAYIM``."""
 
 
+_OTHER_WORDS = regex.compile(rf"{_PLACEHOLDER} | (?<!\p{{L}})'{SHORTENED} | \d'\d", regex.VERBOSE)
+"""Parts of words of plain characters that sacremoses would separate or replace."""
+
+
 @cache
 def _pattern(lang: str, protected: bool) -> Any:
     """Return the pattern of the characters to hide, with a group for every treatment, see ``Words.hide``.
@@ -120,7 +138,7 @@ def _pattern(lang: str, protected: bool) -> Any:
     Args:
         protected: whether the text may have parts of the form ``PROTECTED``.
     """
-    plain, apostrophe, quotes = _PLAIN, "['’]", "'"
+    plain, apostrophe, quotes = _PLAIN, "['’‘]", "'’‘"
     groups = {"letters": _LETTERS}  # the alternatives are in the order of their frequency
     inside = _INSIDE
     if lang in WITHOUT_SPACES:
@@ -134,18 +152,21 @@ def _pattern(lang: str, protected: bool) -> Any:
     if lang == "de":
         inside += r"| (?<=\p{L}):(?=in(?:nen)?(?!\p{L}))"  # Leser:innen
     if lang in GERSHAYIM:
-        plain, quotes = plain.replace('"', ""), """['"]"""
+        plain, quotes = plain.replace('"', ""), quotes + '"'
         inside += r"""| (?<=\p{Hebrew}\p{M}*)"(?=\p{Hebrew})"""
     if lang in ("en", "fr"):
-        apostrophe = "’"  # sacremoses has the rules for the other one
+        apostrophe = "[’‘]"  # sacremoses has the rules for the other one
+        inside += r"| (?<=\d)'(?=\d)"  # 1'000
         groups["contracted" if lang == "en" else "elided"] = r"(?<=\p{L})’(?=\p{L})"
+        if lang == "en":
+            inside += rf"| (?<![\w'’])['’](?={SHORTENED}(?!\w|['’]))"
     elif lang in ELISION:
         groups["elided"] = rf"(?<={CONSONANT if lang in TRUNCATION else LETTER})['’](?={WORD})"
     part = r"[\p{Latin}\p{M}\p{Nd}]" if lang in LATIN_APOSTROPHES else WORD
     groups["apostrophe"] = rf"(?<={part}){apostrophe}(?={part})"
     groups |= {"inside": inside, "alone": _CLUSTER}
     if lang not in QUOTED:
-        groups["edge"] = quotes
+        groups["edge"] = f"[{quotes}]"
     signs = "|".join(f"(?P<{name}>{part})" for name, part in groups.items())
     # the lookahead is for speed
     parts = [rf"(?=[^\sA-Za-z0-9{plain}])(?:{signs})", f"(?P<placeholder>{_PLACEHOLDER})"]
@@ -158,16 +179,18 @@ _IS_WORD = regex.compile(WORD)
 _UPPER = regex.compile(r"\p{Lu}")
 
 
-def _apostrophes(text: str, sign: str) -> set[int]:
+def _apostrophes(text: str, signs: str) -> set[int]:
     """Return the positions of the apostrophes at the edges of words: signs that are not one of a pair.
 
     A sign before a word opens a quotation, a sign after a word or punctuation closes it. The only sign of a line is a
     quotation mark if a capital letter follows: the quotation ends in another line.
+
+    Args:
+        signs: the signs that can be an apostrophe or open or close a quotation, and others that only open one.
     """
     alone: list[int] = []
     opening, pairs = -1, 0
-    at = text.find(sign)
-    while at >= 0:
+    for at in (found.start() for found in re.finditer(f"[{signs}]", text)):
         before, after = text[at - 1 : at] or " ", text[at + 1 : at + 2] or " "
         starts, ends = _IS_WORD.match(after) is not None, _IS_WORD.match(before) is not None
         apart = before.isspace() and not (after.isspace() and opening >= 0)
@@ -180,7 +203,6 @@ def _apostrophes(text: str, sign: str) -> set[int]:
                 opening, pairs = -1, pairs + 1
             elif ends:
                 alone.append(at)
-        at = text.find(sign, at + 1)
     if opening >= 0 and (pairs or alone or not _UPPER.match(text, opening + 1)):
         alone.append(opening)
     return set(alone)
@@ -196,7 +218,7 @@ class Words:
 
     def __init__(self, lang: str, known: Collection[str]) -> None:
         self._lang = lang
-        self._edges = [] if lang in QUOTED else ["'", '"'] if lang in GERSHAYIM else ["'"]
+        self._edges = [] if lang in QUOTED else ["'", "’‘‚‛", *('"' if lang in GERSHAYIM else ())]
         self._known = frozenset(known) - {_LETTER, _LOWER, _DIGIT}
         plain = _PLAIN.replace('"', "") if lang in GERSHAYIM else _PLAIN
         self._plain = self._known | frozenset(f"{plain} -" + ("'" if lang in ("en", "fr") else ""))
@@ -208,9 +230,9 @@ class Words:
             The text, and the parts that were replaced, in their order.
         """
         hidden: list[str] = []
-        if self._plain.issuperset(text) and _PLACEHOLDER not in text:
+        if self._plain.issuperset(text) and not _OTHER_WORDS.search(text):
             return text, hidden
-        apostrophes = {at for sign in self._edges if sign in text for at in _apostrophes(text, sign)}
+        apostrophes = {at for signs in self._edges for at in _apostrophes(text, signs)}
 
         def replaced(match: Any) -> str:
             found: str = match[0]
@@ -229,13 +251,17 @@ class Words:
         return _pattern(self._lang, protected).sub(replaced, text), hidden
 
 
-_ADDRESS = regex.compile(f"{_URL} | {_STAND_IN.pattern}", _FLAGS)
+_ADDRESS = regex.compile(f"{_URL} | {_PLACE} | {_STAND_IN.pattern}", _FLAGS)
+
+_WITH_ADDRESS = re.compile(r"://|(?<!\w):[a-z]|\w:[+?/\w]")
+"""What a text with a part of the form ``_ADDRESS`` has, unless it has ``www.``, ``%(`` or ``10.``."""
 
 
 def hide_addresses(text: str) -> tuple[str, list[str]]:
-    """Replace each address of a page by a letter, as ``Words.hide``: its punctuation is not normalised."""
+    """Replace addresses and placeholders by a letter, as ``Words.hide``: their punctuation is not normalised."""
     hidden: list[str] = []
-    if "://" not in text and "www." not in text:
+    has_colon = ":" in text and _WITH_ADDRESS.search(text) is not None
+    if not (has_colon or "www." in text or "%(" in text or "10." in text):
         return text, hidden
 
     def replaced(match: Any) -> str:

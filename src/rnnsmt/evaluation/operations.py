@@ -150,7 +150,7 @@ class OracleBleu:
     figures: Mapping[str, object]
 
 
-@operation(version=7)
+@operation(version=8)
 def score(
     hypothesis: SeveralTexts,
     reference: SeveralTexts,

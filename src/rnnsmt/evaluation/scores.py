@@ -168,9 +168,9 @@ def _tell_without_spaces(lang: str | None, signature: str, metrics: Sequence[str
     if "tok:13a" in signature:
         labels.insert(0, "sacreBLEU with 13a")
     if lang in WITHOUT_SPACES and labels:
-        named = f"{', '.join(labels[:-1])} and {labels[-1]}" if len(labels) > 1 else labels[0]
+        named = f"{', '.join(labels[:-1])} and {labels[-1]} separate" if len(labels) > 1 else f"{labels[0]} separates"
         warn(
-            f"{lang} is written without spaces between words, and {named} separate words only at spaces and "
+            f"{lang} is written without spaces between words, and {named} words only at spaces and "
             "punctuation; use chrF, or segment output and reference in the same way"
         )
 

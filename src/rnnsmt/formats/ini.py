@@ -30,6 +30,9 @@ MAX_WEIGHT = 1e9
 MAX_PATH = 1000
 """Maximum number of characters of a path in a file."""
 
+MAX_SHOWN = 300
+"""Number of characters of a path that a message shows at most."""
+
 MAX_WORD = 300
 """Maximum number of characters of a name, or of an option other than ``path=`` including its value."""
 
@@ -377,7 +380,7 @@ class MosesIni:
                 return other
         if not is_file(path):
             raise InputError(
-                f"{self.place_of(feature)}: the file of {feature.name} is missing: {path}; "
+                f"{self.place_of(feature)}: the file of {feature.name} is missing: {str(path)[:MAX_SHOWN]}; "
                 "correct path= or create the file"
             )
         return path

@@ -12,6 +12,7 @@ import math
 import os
 import re
 import tarfile
+import unicodedata
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -154,6 +155,7 @@ def _extract(members: tarfile.TarFile, directory: Path, name: str) -> dict[str, 
     """
     digests: dict[str, str] = {}
     tops: set[str] = set()
+    folded: set[str] = set()  # names as file systems compare them that ignore case
     for member in members:
         top, *rest = PurePosixPath(member.name).parts or ("",)
         tops.add(top)
@@ -169,8 +171,12 @@ def _extract(members: tarfile.TarFile, directory: Path, name: str) -> dict[str, 
                 f"{name}: contains a binary model or more than {MOST_FILES:,} files, which `rnnsmt pack` does not "
                 "write; if you trust it, unpack it and specify the directory"
             )
-        if rest[0] in digests or len(os.fsencode(rest[0])) > MOST_NAME or not math.isfinite(member.mtime):
-            raise ValueError("a name is too long or occurs twice, or a time is not a number")
+        key = unicodedata.normalize("NFC", rest[0]).casefold()
+        if key in folded or len(os.fsencode(rest[0])) > MOST_NAME or not math.isfinite(member.mtime):
+            raise ValueError(
+                "a name is too long or occurs twice, also with other capital letters, or a time is not finite"
+            )
+        folded.add(key)
         content = members.extractfile(member)
         assert content is not None
         digest = hashlib.sha256()

@@ -62,12 +62,13 @@ Template = list[str | int]
 
 
 def plain_template(text: str, lines: list[str]) -> Template:
-    """Return the template of plain text; its lines, except empty ones, are appended to ``lines``."""
+    """Return the template of plain text; its lines, without spaces around them, are appended to ``lines``."""
     parts: Template = []
     for piece in re.split(r"(\r?\n)", text):
-        if piece.strip():
-            parts.append(len(lines))
-            lines.append(piece)
+        if line := piece.strip():
+            begin = piece.index(line)
+            parts += [piece[:begin], len(lines), piece[begin + len(line) :]]
+            lines.append(line)
         else:
             parts.append(piece)
     return _joined(parts)

@@ -21,6 +21,7 @@ from rnnsmt.config.sections import Device, Preprocessing, Rnn
 from rnnsmt.corpus.detokenizer import Detokenizer
 from rnnsmt.corpus.raw_text import Cleaner
 from rnnsmt.corpus.tokenizer import Truecaser
+from rnnsmt.formats.ini import MAX_SHOWN
 from rnnsmt.formats.nbest import phrase_pairs
 from rnnsmt.networks.options import need_torch
 from rnnsmt.search.decoder import translations
@@ -189,7 +190,10 @@ class System:
         """Return the path of a file named in the description."""
         file = self.directory / path
         if not is_file(file):
-            raise InputError(f"{self.directory / FILE}: refers to {file}, which does not exist; run the workflow again")
+            shown = str(file)[:MAX_SHOWN]
+            raise InputError(
+                f"{self.directory / FILE}: refers to {shown}, which does not exist; run the workflow again"
+            )
         return file
 
     def prepare(self, texts: Sequence[str], first: int = 1) -> list[str]:

@@ -97,7 +97,18 @@ def rows(path: Path, content: bytes | str, limit: int | None = None, **settings)
         ("\ufeff" + tsv(), {}),
         (tsv().replace("\n", "\r\n"), {}),
         (tsv().removesuffix("\n"), {}),
-        *((f"{header}\n{tsv()}", {}) for header in ("en\tfr", "\ufeffEN\tfr-FR", "English\tFrench", '"src"\t"tgt"')),
+        *(
+            (f"{header}\n{tsv()}", {})
+            for header in (
+                "en\tfr",
+                "\ufeffEN\tfr-FR",
+                "English\tFrench",
+                '"src"\t"tgt"',
+                "sentence1\tsentence2",
+                "text_a\ttext_b",
+                "Original\tTranslation",
+            )
+        ),
         ("".join(f"x\t{fr}\t{en}\n" for en, fr in [("source", "target"), *PAIRS]), {"columns": (3, 2)}),
         (gzip.compress(tsv().encode()), {}),
         (bz2.compress(tsv().encode()), {}),

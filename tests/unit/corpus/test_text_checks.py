@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import re
 import sys
 from itertools import islice
 from pathlib import Path
@@ -125,6 +126,7 @@ def test_a_stage_prints_the_warnings(tmp_path, capsys):
         (lambda line: f"<s> {line} </s>", "tags", False),
         (lambda line: f"00:00:02,000 --> 00:00:05,400 {line}", "subtitles", False),
         (lambda line: line.replace(" .", "-"), "hyphen", False),
+        (lambda line: re.sub(r"\b(\w{3})(\w{3})", r"\1- \2", line, count=1), "hyphen", False),
         (lambda line: f"{line} é€".encode().decode("cp1252"), "Ã©", False),
         (lambda line: f"{line} à".encode().decode("latin-1"), "Ã©", False),
     ],
@@ -135,6 +137,11 @@ def test_traces_of_other_programs(change, found: str, tokens_may: bool) -> None:
     assert warning.startswith("a: ") and found in warning
     assert [*content_warnings(corpus, [lines], tokenize=False)] == ([] if tokens_may else [warning])
     assert not [*content_warnings(corpus, [[*GERMAN * 20, *lines]])]  # a few lines
+
+
+def test_hyphens_of_compounds_are_no_trace() -> None:
+    lines = [f"Haupt- und Nebensätze, {line}" for line in GERMAN]
+    assert not [*content_warnings(RawCorpus(("a",), ("de",)), [lines])]
 
 
 def test_text_without_language() -> None:

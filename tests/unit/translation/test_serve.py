@@ -400,6 +400,8 @@ def test_requests_of_libretranslate_clients(client, system):
     for mark in marks:
         found = answer({**body, "q": f"{mark}a b</a>", "format": "html"})["translatedText"]
         assert found == f"{mark}{best}</a>"
+    spaced = answer({**body, "q": ["  a b\n\t a b \n", " \u3000a b "]})["translatedText"]
+    assert spaced == [f"  {best}\n\t {best} \n", f" \u3000{best} "]
     assert answer({**body, "q": []}) == {"translatedText": []}
     assert answer({**body, "q": ""}) == {"translatedText": ""}
 

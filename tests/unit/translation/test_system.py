@@ -507,6 +507,13 @@ def test_an_error_of_a_forged_description_is_one_line(system: Path) -> None:
     assert len(str(refused.value)) < 500
 
 
+def test_an_error_of_a_long_path_is_short(system: Path) -> None:
+    change(system, truecaser="é" * 1000)
+    with pytest.raises(InputError, match="does not exist") as refused:
+        System(system)
+    assert len(str(refused.value)) < 500
+
+
 @pytest.mark.parametrize("changed", [{"name": "a\x1b[2Jb"}, {"name": "a\u202eb"}, {"columns": ["a\nb"]}])
 def test_a_name_with_control_characters_is_refused(system: Path, changed: dict[str, object]) -> None:
     change(system, **changed)
@@ -708,6 +715,7 @@ def test_archives_that_tarfile_does_not_refuse(archive, tmp_path):
     for member, _ in deep:
         member.type = tarfile.DIRTYPE
     assert "a directory" in refused(*deep)
+    assert "occurs twice" in refused((tarfile.TarInfo(f"{top}/MOSES.INI"), b"x"))
     attributes = tarfile.TarInfo("x")
     attributes.type = tarfile.XHDTYPE
     assert "too long" in refused((attributes, b"x" * (2 << 20)))
