@@ -77,7 +77,7 @@ def has_rules(lang: str) -> bool:
 
 @cache
 def tokenizer_version(lang: str) -> str:
-    """Return the version of the tokeniser of a language, which a trained system records: ``3-1d9a03c4``.
+    """Return the version of the tokeniser of a language, which a trained system records: ``4-1d9a03c4``.
 
     Its second part is a checksum of the tokens of a sample text and of the abbreviations of the language; it changes
     with a version of sacremoses or regex that has other rules.

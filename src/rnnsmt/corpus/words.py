@@ -5,8 +5,8 @@ hyphens, and some apostrophes. sacremoses knows the letters of an older version 
 languages. Here, words follow Unicode (the properties and grapheme clusters of the module ``regex``):
 
 * letters, marks and numbers are parts of words, and so are joiners and other format characters inside of them;
-* a sign inside of a word stays: ``il·lusió``, ``צה״ל``, ``AT&T``, ``10:30``, ``03/05/2024``, ``km/h``, ``x_1``, ``%s``;
-  but a slash between longer words separates them;
+* a sign inside of a word stays: ``il·lusió``, ``צה״ל``, ``AT&T``, ``GTK+``, ``US$5``, ``10:30``, ``03/05/2024``,
+  ``km/h``, ``x_1``, ``%s``, ``{name}``; but a slash between longer words separates them;
 * an apostrophe is part of a word (``м'яч``, ``'n man``, ``un po'``), unless it is one of a pair of quotation marks;
 * emoji with their modifiers and joiners, without spaces between them, are one token;
 * addresses and paths are tokens (``PROTECTED``), as with Moses' option ``-protected``.
@@ -111,7 +111,7 @@ _INSIDE = rf"""
     | (?<={WORD})[⁺⁻₊₋]\p{{No}}*+
     | (?<={WORD})\+\+ | (?<=\d|(?<!{WORD})\p{{L}}|(?<!{WORD}|\+)\p{{Lu}}{WORD}*)\+
     | (?<=(?<!{WORD})\p{{Lu}})\#(?!{WORD})
-    | (?<=(?<!{WORD})[A-Z]{{1,3}})\p{{Sc}} | (?<!{WORD})\p{{Sc}}(?=[A-Z]{{2,3}}(?!{WORD}))  # US$, R$; $CA
+    | (?<=(?<![\p{{L}}\p{{M}}])[A-Z]{{1,3}})\p{{Sc}} | (?<!{WORD})\p{{Sc}}(?=[A-Z]{{2,3}}(?!{WORD}))  # US$, R$; $CA
     | (?<!{WORD})(?:[@\#](?=[\p{{L}}_]) | [+±−~≈≤≥§№](?=\d))
     | (?<!{WORD})%(?=(?:\d\$)?[disux](?!{WORD})) | (?<=%\d)\$(?=[disux](?!{WORD})) | {_PLACE}
     | (?<={WORD}_{{0,3}})_ | _(?=_{{0,3}}{WORD})

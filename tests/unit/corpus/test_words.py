@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacremoses import MosesTokenizer
@@ -106,6 +107,16 @@ def test_text_in_a_wrong_encoding_is_not_an_amount():
 def test_tokens_and_the_text_again(lang: str, text: str, expected: str) -> None:
     assert Tokenizer(lang, escape=False)(text) == expected
     assert again(lang, text) == text
+
+
+def test_every_letter_of_unicode_is_part_of_a_word() -> None:
+    letter = regex.compile(r"[\p{L}\p{M}\p{Alphabetic}]")
+    words_ = [f"a{chr(code)}b" for code in range(0xA0, 0x110000) if letter.match(chr(code))]
+    assert len(words_) > 140_000
+    tokenize = Tokenizer("en", escape=False)
+    for begin in range(0, len(words_), 2000):
+        part = words_[begin : begin + 2000]
+        assert tokenize("'' " + " ".join(part)).split()[-len(part) :] == part
 
 
 TYPOGRAPHIC = [
