@@ -118,6 +118,7 @@ TYPOGRAPHIC = [
     ("mt", "ta’ fenek b’widnejn", "ta’ fenek b’widnejn"),
     ("uz", "lag‘mon, o‘lchov ‘tirnoq’", "lag‘mon , o‘lchov ‘ tirnoq ’"),
     ("en", "In 1990–95 “yes, ‘no’”, the boys’ club: “so.”", "In 1990–95 “ yes , ‘ no ’ ” , the boys ’ club : “ so . ”"),
+    ("en", "It’s the ’90s: let ’em", "It ’s the ’90s : let ’em"),
     ("de", "„Ja!“, ‚nein‘, »gut.« (»so«)", "„ Ja ! “ , ‚ nein ‘ , » gut . « ( » so « )"),
     ("fr", "Il dit « oui. » et “non”.", "Il dit « oui . » et “ non ” ."),
     ("sv", "”Ja”, sa han: ’nej’. »Nå»", "” Ja ” , sa han : ’ nej ’ . » Nå »"),
