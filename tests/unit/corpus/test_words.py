@@ -160,6 +160,15 @@ def test_sentences_of_languages_with_spaces(lang: str) -> None:
     assert [again(lang, text) for text in sentences] == sentences
 
 
+@pytest.mark.parametrize("lang", sorted({lang for lang, _ in SENTENCES} - {"he", "yi"}))
+def test_sentences_with_typographic_signs(lang: str) -> None:
+    """Apostrophes and quotation marks that are not normalised; in Hebrew, the plain ones are also letters."""
+    plain = [text for of, text in SENTENCES if of == lang]
+    sentences = [re.sub(r'(?<!\w)"([^"]*)"(?!\w)', "“\\1”", text).replace("'", "’") for text in plain]
+    tokenize, detokenize = Tokenizer(lang), Detokenizer(lang, detruecase=False)
+    assert [detokenize(tokenize(text)) for text in sentences] == sentences
+
+
 def test_languages_of_moses_rules_have_twenty_sentences() -> None:
     """Somali and Korean have rules, but no abbreviations."""
     assert ({*LANGUAGES["abbreviations"], "ko", "so"} - WITHOUT_SPACES) <= LANGUAGES["twenty sentences"]
