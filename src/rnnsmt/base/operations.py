@@ -172,7 +172,7 @@ class Checked:
         return checked
 
     def in_python(self, text: str) -> str:
-        """Return a message in which arguments replace options; see ``as_in_python``."""
+        """Return a message with the names of Python arguments instead of options; see ``as_in_python``."""
         return as_in_python(text, self.names) if "--" in text else text
 
 

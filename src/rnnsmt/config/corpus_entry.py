@@ -75,7 +75,7 @@ class HeldOut:
 
     corpus: Annotated[Name, Field(description="name of the corpus of role bitext")]
     lines: Annotated[
-        list[Annotated[int, Field(ge=1)]], Field(min_length=1, description="numbers of the lines, from 1 on")
+        list[Annotated[int, Field(ge=1)]], Field(min_length=1, description="numbers of the lines, counted from 1")
     ]
 
 

@@ -47,7 +47,7 @@ class RawCorpus:
         langs: code of each side.
         columns: columns of source and target in a table, 1-based.
         members: names of source and target in a zip archive; None: they are selected by their suffixes.
-        lines: numbers of the lines that are kept, from 1 on; empty: all lines.
+        lines: numbers of the lines that are kept, counted from 1; empty: all lines.
         without_lines: numbers of the lines that are left out.
         shown: names of the files in messages and reports; empty: the paths.
         format: format of the file with both sides; None: it is recognised.

@@ -61,7 +61,7 @@ _GUILLEMETS, _ONLY_OPENING = "«»‹›", "«‹„‚‘‟‛"
 
 _QUOTATION_MARK = regex.compile(rf"(?<!\S)[{''.join(_CLOSING)}](?!\S)")
 
-_MARKED = regex.compile(rf"{_AS_WORD}([{''.join(_CLOSING)}])")
+_MARKED = regex.compile(rf"{_AS_WORD}([{''.join(_CLOSING)}])(?!\w)")
 
 _WIDE_SIGN = regex.compile(rf"(?<=[^\s(\[{{]){_AS_WORD}(?=[?!:;%])")
 """The place of a space before punctuation after a quotation mark, which sacremoses takes for an opening one."""

@@ -202,7 +202,7 @@ def separate(
         output_source: output file: source side.
         output_target: output file: target side.
         lines: numbers of the only lines that are written, from 1 on.
-        without_lines: numbers of lines to leave out, from 1 on.
+        without_lines: numbers of the lines to leave out, counted from 1.
 
     Returns:
         The files; their figure is the number of pairs.

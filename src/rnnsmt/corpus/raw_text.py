@@ -88,7 +88,7 @@ def read_texts(path: StrPath) -> list[str]:
 def _first_bytes(path: StrPath) -> bytes:
     """Return the first ``LINE_BYTES`` bytes of the decompressed file, or nothing if it is damaged.
 
-    The damage is reported when the file is read.
+    The error is raised later, when the whole file is read.
     """
     refuse_pipe(path)
     with open_text(path) as stream:

@@ -160,8 +160,8 @@ def event_log_p(lm, start, words, known, end, inside, outside, out):
         words: int32 [N], LM ids of all sentences, concatenated, each ending in ``end``.
         known: bool [N], whether a word is in the shortlist.
         end: LM id of ``</s>``.
-        inside: int32, the words outside the class, including ``</s>``; empty if the sum over ``outside`` is faster.
-        outside: int32, the words of the class.
+        inside: int32, LM ids of the shortlist and of ``</s>``; empty if the sum over ``outside`` is faster.
+        outside: int32, LM ids of all other words, which form the class.
         out: float64 [N], filled.
     """
     state = start

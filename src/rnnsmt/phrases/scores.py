@@ -209,7 +209,7 @@ def choose_links(links: Any, joint: Any, begin: int, end: int) -> Any:
     """Return the most frequent alignments of a phrase pair, as selected by Moses for each direction.
 
     If several alignments are most frequent, the greatest one (``greater_links``) is selected. For p(source | target),
-    alignments are compared with source and target exchanged.
+    the transposed alignments are compared.
 
     Args:
         links, joint: [N], alignments (bit masks) and their counts.

@@ -185,7 +185,10 @@ def files_with_prefix(prefix: str, langs: Sequence[str]) -> tuple[str, str] | No
 
 
 def _end_of_language(ends: Sequence[str], lang: str) -> str | None:
-    """Return the suffix of a language's file; None if no file has one, or several have one and all with a region."""
+    """Return the suffix of the file of a language; None if there is none.
+
+    A suffix without a region (``pt``) is preferred; one with a region (``pt_BR``) must be the only one.
+    """
     found = sorted((end for end in ends if two_letters(_uncompressed(end)) == lang), key=lambda end: (len(end), end))
     plain = [end for end in found if without_region(_uncompressed(end)) == _uncompressed(end)]
     if plain:

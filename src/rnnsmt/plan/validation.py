@@ -1,4 +1,4 @@
-"""Check of a configuration: types, bounds, values for ``auto``, contradictions.
+"""Check the types, bounds and contradictions of a configuration, and replace ``auto`` by values.
 
 All wrong values are reported at once, and if there are none, all contradictions.
 """

@@ -148,7 +148,7 @@ class Connection(H11Protocol):
         return True
 
     def _probe(self) -> None:
-        """Send an interim response to a client that has closed its side: writing fails if it has closed the other."""
+        """Send an interim response to a client that sends nothing more: if it has gone, writing fails."""
         if not self._is_waiting or self.cycle.response_started:
             return
         if self.cycle.scope["http_version"] == "1.0":  # without interim responses

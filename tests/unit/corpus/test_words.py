@@ -123,6 +123,7 @@ TYPOGRAPHIC = [
     ("mt", "ta’ fenek b’widnejn", "ta’ fenek b’widnejn"),
     ("uz", "lag‘mon, o‘lchov ‘tirnoq’", "lag‘mon , o‘lchov ‘ tirnoq ’"),
     ("en", "In 1990–95 “yes, ‘no’”, the boys’ club: “so.”", "In 1990–95 “ yes , ‘ no ’ ” , the boys ’ club : “ so . ”"),
+    ("en", "It’s the ’90s: let ’em", "It ’s the ’90s : let ’em"),
     ("de", "„Ja!“, ‚nein‘, »gut.« (»so«)", "„ Ja ! “ , ‚ nein ‘ , » gut . « ( » so « )"),
     ("fr", "Il dit « oui. » et “non”.", "Il dit « oui . » et “ non ” ."),
     ("sv", "”Ja”, sa han: ’nej’. »Nå»", "” Ja ” , sa han : ’ nej ’ . » Nå »"),
@@ -162,6 +163,15 @@ NUMBERS = Counter(lang for lang, _ in SENTENCES)
 def test_sentences_of_languages_with_spaces(lang: str) -> None:
     sentences = [text for of, text in SENTENCES if of == lang]
     assert [again(lang, text) for text in sentences] == sentences
+
+
+@pytest.mark.parametrize("lang", sorted({lang for lang, _ in SENTENCES} - {"he", "yi"}))
+def test_sentences_with_typographic_signs(lang: str) -> None:
+    """Apostrophes and quotation marks that are not normalised; in Hebrew, the plain ones are also letters."""
+    plain = [text for of, text in SENTENCES if of == lang]
+    sentences = [re.sub(r'(?<!\w)"([^"]*)"(?!\w)', "“\\1”", text).replace("'", "’") for text in plain]
+    tokenize, detokenize = Tokenizer(lang), Detokenizer(lang, detruecase=False)
+    assert [detokenize(tokenize(text)) for text in sentences] == sentences
 
 
 def test_languages_of_moses_rules_have_twenty_sentences() -> None:
