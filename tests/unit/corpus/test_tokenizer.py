@@ -66,11 +66,11 @@ def test_tokeniser_equals_sacremoses(lang: str, escape: bool) -> None:
 @settings(max_examples=120, deadline=None)
 @given(st.text(ALPHABET, max_size=40))
 def test_any_text_in_french(line: str) -> None:
-    line = re.sub(r"(?<=\d)'(?=\d)", "", line)
     normalised = MosesPunctNormalizer("fr").normalize(line)
     assert FRENCH_NORMALIZER(line) == normalised
-    for text in (line.replace("\u0301", ""), normalised.replace("\u0301", "")):
-        assert FRENCH(text) == moses(MOSES_FRENCH, text)
+    for text in (line, normalised):
+        without = re.sub(r"(?<=\d)'(?=\d)", "", text.replace("\u0301", ""))
+        assert FRENCH(without) == moses(MOSES_FRENCH, without)
 
 
 FRENCH_NORMALIZER, FRENCH, MOSES_FRENCH = Normalizer("fr"), Tokenizer("fr"), MosesTokenizer("fr")
