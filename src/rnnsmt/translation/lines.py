@@ -31,13 +31,13 @@ def texts_of(text: Text) -> list[str]:
 
 def html_of(text: Text) -> tuple[list[str], Template]:
     """Return the segments of an HTML document, a file or its lines, and the template that their translations fill."""
-    name = text if isinstance(text, (str, PathLike)) else "input"
-    lines = read_lines_or_stdin(text) if isinstance(text, (str, PathLike)) else sentences("input", text)
+    lines = read_lines_or_stdin(STANDARD_STREAM) if text == STANDARD_STREAM else sentences("input", text)
     document = "\n".join(lines)
     segments: list[str] = []
     try:
         return segments, html_template(document, segments)
     except ValueError:  # int() has a limit
+        name = text if isinstance(text, (str, PathLike)) else "input"
         raise InputError(f"{name}: a character reference has too many digits") from None
 
 
