@@ -30,9 +30,9 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections import Counter
-from collections.abc import Sequence
-from itertools import product
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +52,8 @@ USED_BEFORE = 20261122
 SEED = 20261124
 FRESH_SPLITS, FRESH_SEED = 8, 20261128
 """Number of the splits of E11, and the seed with which their sentences are drawn."""
+E11_OPTIMISERS = ("moses", "mert", "mert-averaged", "mira")
+"""Optimisers of E11; moses is `mert-moses.pl`."""
 SHARED = ("corpus", "align", "phrases", "rnn", "cslm", "nnjm", "selection", "downloads")
 """Directories below results/ that do not depend on the smoothing of the phrase table."""
 MODELS = [
@@ -393,7 +395,7 @@ def trainings(splits: Sequence[Split]) -> int:
 
 
 def contrast(
-    splits: Sequence[Split], weights: dict[str, int], times: Sequence[NDArray[np.float64]] | None = None
+    splits: Sequence[Split], weights: Mapping[str, float], times: Sequence[NDArray[np.float64]] | None = None
 ) -> NDArray[np.float64]:
     """Return a sum of BLEU of the pooled sentences, [n] for n resamples."""
     return np.sum([weight * bleu(splits, system, times) for system, weight in weights.items()], axis=0)
@@ -406,24 +408,27 @@ NETWORK_VARIANCE = 0.09**2
 """Variance of BLEU over networks of one kind (E9, benchmarks/tuning.md); used where training was not repeated."""
 
 
-def optimiser_of(split: Split) -> str:
-    """Return the optimiser whose noise a split has, by the beginning of its name: mert- and moses- are MERT."""
-    return "mert" if split.name.startswith(("mert", "moses")) else "mira"
+def optimiser_of(name: str) -> str:
+    """Return the optimiser whose noise results have, by the beginning of their name: mert- and moses- are MERT."""
+    return "mert" if name.startswith(("mert", "moses")) else "mira"
 
 
-def assumed_variance(weights: dict[str, int], optimiser: str, runs: int, only_networks: bool) -> float:
+def assumed_variance(weights: Mapping[str, float], split: str, runs: int, only_networks: bool) -> float:
     """Return the variance of a contrast due to one network of each kind and, unless only_networks, to tuning.
 
     Systems with the same network have the same error, so a network counts with the sum of the factors of its systems.
+
+    split: name of the split, which begins with the optimiser unless the names of the systems do (``by_optimisers``).
     """
-    networks: Counter[str] = Counter()
-    for system, weight in weights.items():
+    networks: defaultdict[str, float] = defaultdict(float)
+    tuning = 0.0
+    for name, weight in weights.items():
+        optimiser, _, system = name.rpartition(":")
         for feature in set(system.split("_")) - {"baseline", "wp"}:
             networks[feature] += weight
+        tuning += TUNING_VARIANCE[optimiser_of(optimiser or split)] * weight**2 / runs
     variance = NETWORK_VARIANCE * sum(factor**2 for factor in networks.values())
-    if not only_networks:
-        variance += TUNING_VARIANCE[optimiser] * sum(weight**2 for weight in weights.values()) / runs
-    return variance
+    return variance if only_networks else variance + tuning
 
 
 class Estimate(NamedTuple):
@@ -448,7 +453,7 @@ class Estimate(NamedTuple):
     between: float
 
 
-def estimate(splits: Sequence[Split], weights: dict[str, int], networks: int | None = None) -> Estimate:
+def estimate(splits: Sequence[Split], weights: Mapping[str, float], networks: int | None = None) -> Estimate:
     """Estimate a contrast by the rule of the protocol (research/protocol.md, "One interval, two answers").
 
     Within a split, the runs of a system differ by tuning and, with as many networks as runs, by networks. What a split
@@ -470,7 +475,7 @@ def estimate(splits: Sequence[Split], weights: dict[str, int], networks: int | N
         repeated.append(float(np.var(of_runs, ddof=1)) / runs if runs > 1 else 0.0)
     measured = float(np.mean(repeated))
     if runs == 1 or networks == 1:
-        assumed = assumed_variance(weights, optimiser_of(splits[0]), runs, only_networks=runs > 1)
+        assumed = assumed_variance(weights, splits[0].name, runs, only_networks=runs > 1)
     else:
         assumed = 0.0
     within = float(np.mean(np.var(drawn, axis=1))) + measured + assumed
@@ -491,6 +496,12 @@ def estimate(splits: Sequence[Split], weights: dict[str, int], networks: int | N
         within=within,
         between=between,
     )
+
+
+def shown(estimate: Estimate) -> str:
+    """Return the value and the interval of an estimate."""
+    value, low, high = (format(x, "+z.2f").replace("-", "−") for x in (estimate.value, *estimate.interval))
+    return f"{value} ({low} to {high})"
 
 
 def answers(interval: tuple[float, float], paper: float | None) -> str:
@@ -631,6 +642,42 @@ def report(args: argparse.Namespace) -> None:
         raise SystemExit(f"no split has the score files of all systems: {', '.join(systems)}")
 
 
+def by_optimisers(directory: Path, number: int, optimisers: Sequence[str], systems: Sequence[str]) -> Split:
+    """Read the results of split fresh``number`` under several optimisers; a system is named ``OPTIMISER:SYSTEM``."""
+    found: dict[str, NDArray[np.int64]] = {}
+    overlap = np.zeros(0)
+    for optimiser in optimisers:
+        path = directory / f"{optimiser}-fresh{number}"
+        if (split := read_split(path, "none", systems)) is None:
+            raise SystemExit(f"{path}: no score files of {', '.join(systems)}")
+        found |= {f"{optimiser}:{system}": rows for system, rows in split.statistics.items()}
+        overlap = split.overlap
+    return Split(f"fresh{number}", found, overlap)
+
+
+def optimisers(args: argparse.Namespace) -> None:
+    """Print the differences of every pair of optimisers of E11 in A and in the mean BLEU of the systems of both.
+
+    The networks of both are the same. Runs that only one of them has are not used.
+    """
+    print("| optimisers | difference in A | mean held-out BLEU | systems |\n|---|---|---|---:|")
+    for one, other in combinations(E11_OPTIMISERS, 2):
+        systems = ["baseline", "rnn"] if "moses" in (one, other) else ["baseline", "rnn", "cslm", "cslm_rnn"]
+        both = [by_optimisers(Path(args.directory), n, (one, other), systems) for n in range(1, FRESH_SPLITS + 1)]
+        signs = {one: 1, other: -1}
+        of_a = {
+            f"{name}:{system}": sign * CONTRASTS[PRIMARY[0]][system]
+            for name, sign in signs.items()
+            for system in systems[:2]
+        }
+        of_mean = {f"{name}:{system}": sign / len(systems) for name, sign in signs.items() for system in systems}
+        cells = [f"{one} − {other}"]
+        for weights in (of_a, of_mean):
+            found = estimate(both, weights, networks=1)
+            cells.append(shown(found))
+        print("|", " | ".join([*cells, str(len(systems))]), "|")
+
+
 class Text(NamedTuple):
     """A kind of test text of the published table: its splits, and how they are evaluated.
 
@@ -639,6 +686,7 @@ class Text(NamedTuple):
         networks: see ``estimate``.
         runs: numbers of the runs to use; None: all.
         drawn: label in the plot; empty: not drawn.
+        systems: systems that the splits have; a contrast of others is left out.
     """
 
     label: str
@@ -647,6 +695,11 @@ class Text(NamedTuple):
     smoothing: str = "none"
     runs: Sequence[int] | None = None
     drawn: str = ""
+    systems: Sequence[str] = ("baseline", "rnn", "cslm", "cslm_rnn")
+
+    def has(self, weights: Mapping[str, float]) -> bool:
+        """Return whether the splits have the systems of a contrast."""
+        return set(weights) <= set(self.systems)
 
 
 PUBLISHED = [
@@ -682,7 +735,7 @@ def published(directory: Path, text: Text) -> list[Split]:
     found = [
         split
         for path in sorted(directory.glob(text.pattern))
-        if (split := read_split(path, text.smoothing, ["baseline", "rnn", "cslm", "cslm_rnn"], text.runs)) is not None
+        if (split := read_split(path, text.smoothing, text.systems, text.runs)) is not None
     ]
     if not found:
         raise SystemExit(f"{directory}/{text.pattern}: no score files; unpack benchmarks/held_out.tar.xz there")
@@ -707,10 +760,12 @@ def claims_table(directory: Path, texts: Sequence[Text]) -> list[str]:
         splits = published(directory, text)
         cells = [text.label, f"{sum(len(split.overlap) for split in splits):,}"]
         for name in names:
+            if not text.has(CONTRASTS[name]):
+                cells += ["not measured", ""]
+                continue
             one = estimate(splits, CONTRASTS[name], text.networks)
-            value, low, high = (format(x, "+z.2f").replace("-", "−") for x in (one.value, *one.interval))
-            value = f"{value} ({low} to {high})"
-            cells += [f"**{value}**" if one.interval[0] > 0 else value, answers(one.interval, OF_THE_PAPER.get(name))]
+            value = f"**{shown(one)}**" if one.interval[0] > 0 else shown(one)
+            cells += [value, answers(one.interval, OF_THE_PAPER.get(name))]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -734,6 +789,8 @@ def forest(args: argparse.Namespace) -> None:
         splits = published(Path(args.directory), text)
         labels.append(f"{text.drawn} ({sum(len(split.overlap) for split in splits):,} sentences)")
         for name, colour, offset in zip(PRIMARY, ("black", "tab:blue"), (0.12, -0.12), strict=True):
+            if not text.has(CONTRASTS[name]):
+                continue
             one = estimate(splits, CONTRASTS[name], text.networks)
             axes.plot(one.interval, [offset - row] * 2, color=colour)
             axes.plot(one.value, offset - row, "o" if name == PRIMARY[0] else "s", color=colour)
@@ -798,6 +855,9 @@ def add_figures(commands: Any) -> None:
     new = commands.add_parser("claims", help="print the table of gains in docs/results.md")
     new.add_argument("directory", help="directory in which held_out.tar.xz was unpacked")
     new.set_defaults(function=claims)
+    new = commands.add_parser("optimizers", help="compare the optimisers of E11")
+    new.add_argument("directory", help="directory in which the archives of benchmarks/e11 were unpacked")
+    new.set_defaults(function=optimisers)
     new = commands.add_parser("forest", help="draw the gains on every kind of text")
     new.add_argument("directory", help="directory in which held_out.tar.xz was unpacked")
     new.add_argument("--output", required=True, metavar="FILE.svg")

@@ -113,13 +113,15 @@ def test_what_was_not_repeated_is_assumed(held_out):
     of_one_run = [held_out.assumed_variance(weights, "mert", 1, only_networks=False) for weights in contrasts.values()]
     tuning, network = 0.09**2, 0.09**2
     assert of_one_run == pytest.approx([2 * tuning + network, 2 * tuning + network, 4 * tuning, 2 * tuning + network])
+    pair = {"moses:rnn": 1, "moses:baseline": -1, "mira:rnn": -1, "mira:baseline": 1}
+    assert held_out.assumed_variance(pair, "fresh1", 1, only_networks=False) == pytest.approx(2 * (tuning + 0.04**2))
     two = held_out.assumed_variance(contrasts["I = B - A"], "mira", 2, only_networks=True)
     assert two == 0
     one, both = splits(held_out)[:1], held_out.estimate(splits(held_out)[:1], WEIGHTS)
     shared = held_out.estimate(one, WEIGHTS, networks=1)
     assert shared.within == pytest.approx(both.within + network)
     first = [held_out.run_of(one[0], 0)]
-    assert held_out.optimiser_of(first[0]) == "mira"
+    assert held_out.optimiser_of(first[0].name) == "mira"
     assert np.isnan(held_out.estimate(first, WEIGHTS).between)
 
 
