@@ -12,10 +12,10 @@ from rnnsmt.base.errors import InputError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-Thing = TypeVar("Thing")
+Item = TypeVar("Item")
 
 
-class Registry(Generic[Thing]):
+class Registry(Generic[Item]):
     """Objects of one kind, such as metrics, by their names in configurations and options.
 
     An object is declared as ``module:object``; its module is imported when the object is first used. Help texts and
@@ -36,7 +36,7 @@ class Registry(Generic[Thing]):
         self.kind, self.group = kind, group
         self._own = {name: path for name, (path, _) in lines.items()}
         self._descriptions = {name: text for name, (_, text) in lines.items() if text}
-        self._loaded: dict[str, Thing] = {}
+        self._loaded: dict[str, Item] = {}
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names of the objects of this package."""
@@ -63,7 +63,7 @@ class Registry(Generic[Thing]):
         if name not in self._own and self._entry(name) is None:
             raise ValueError(_no_such(self.kind, [*self._own, *self.others()], name))
 
-    def __getitem__(self, name: str) -> Thing:
+    def __getitem__(self, name: str) -> Item:
         """Return the object with a name; if it is a class, return an instance of it.
 
         Raises:
@@ -73,7 +73,7 @@ class Registry(Generic[Thing]):
             self._loaded[name] = self._load(name)
         return self._loaded[name]
 
-    def _load(self, name: str) -> Thing:
+    def _load(self, name: str) -> Item:
         if name in self._own:
             module, _, attribute = self._own[name].partition(":")
             return _made(getattr(import_module(module), attribute))
@@ -134,7 +134,7 @@ def _entry_points(group: str, path: tuple[str, ...]) -> "tuple[EntryPoint, ...]"
     return tuple({(entry.name, entry.value): entry for entry in entry_points(group=group)}.values())
 
 
-class Registries(Generic[Thing]):
+class Registries(Generic[Item]):
     """Several registries without common names, combined into one."""
 
     def __init__(self, kind: str, parts: Sequence[Registry[Any]]) -> None:
@@ -157,10 +157,10 @@ class Registries(Generic[Thing]):
         """Return whether a registry contains an object with this name."""
         return any(name in part for part in self._parts)
 
-    def __getitem__(self, name: str) -> Thing:
+    def __getitem__(self, name: str) -> Item:
         """Return the object with a name, see ``Registry``."""
-        thing: Thing = next((part for part in self._parts if name in part), self._parts[-1])[name]
-        return thing
+        found: Item = next((part for part in self._parts if name in part), self._parts[-1])[name]
+        return found
 
     def check(self, name: str) -> None:
         """Check a name, see ``Registry``."""
@@ -184,6 +184,6 @@ def _no_such(kind: str, known: Sequence[str], name: str) -> str:
     return f"must be {', '.join(known)}, or the name of {article} {kind} of another installed package{named}"
 
 
-def _made(thing: Any) -> Any:
+def _made(item: Any) -> Any:
     """Return a new instance of a class, or any other object itself."""
-    return thing() if isinstance(thing, type) else thing
+    return item() if isinstance(item, type) else item
