@@ -259,7 +259,7 @@ PAGE = Path(__file__).parents[3] / "docs/languages.md"
 LANGUAGES = {
     "abbreviations": {lang for lang in NonbreakingPrefixes().available_langs if len(lang) < 4},
     "an apostrophe ends a token": words.ELISION,
-    "of these": words.TRUNCATION,
+    "an apostrophe after a vowel": words.TRUNCATION,
     "an apostrophe begins a token": {"en"},
     "an apostrophe at the edge": words.QUOTED,
     "a colon before an ending": words.COLON,
