@@ -752,7 +752,7 @@ def claims_table(directory: Path, texts: Sequence[Text]) -> list[str]:
     """Return the lines of the published table."""
     names = list(CONTRASTS)[:2]
     lines = [
-        "| test sentences, optimiser | sentences | RNN − Baseline | | (CSLM + RNN) − CSLM | |",
+        "| test sentences, optimizer | sentences | RNN − Baseline | | (CSLM + RNN) − CSLM | |",
         "|---|---:|---|---|---|---|",
     ]
     lines.append(f"| {PAPER_ROW} | 3,003 | {OF_THE_PAPER[names[0]]:+.2f} | | not published | |")
