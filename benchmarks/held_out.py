@@ -7,8 +7,8 @@ research/protocol.md describes the measurements and their reasons. Three steps, 
     python benchmarks/held_out.py run WORK/random? --smoothing kneser-ney none --trainings 1 --cores 1
     python benchmarks/held_out.py report WORK/random?
 
-The scores of the published figures are in benchmarks/held_out.tar.xz: unpack it into WORK with ``tar xf``, then run
-``report``.
+The scores of the published figures are in benchmarks/held_out.tar.xz and benchmarks/e11/*.tar.xz: unpack them into WORK
+(``for f in FILES; do tar xf $f -C WORK; done``), then run ``report``, ``claims``, ``optimizers`` or ``forest``.
 
 ``split --kind random`` draws five disjoint sets of 2,000 sentences; each of the five training texts consists of all
 other sentences. ``--kind fresh`` draws eight more, of sentences that none of these sets has. ``--kind topics`` holds
@@ -704,6 +704,16 @@ class Text(NamedTuple):
 
 PUBLISHED = [
     Text(
+        "eight fresh splits of Multi30k, `mert-moses.pl` of Moses",
+        "moses-fresh?",
+        1,
+        drawn="eight fresh splits, mert-moses.pl",
+        systems=("baseline", "rnn"),
+    ),
+    Text("the same networks, MERT (default)", "mert-fresh?", 1, drawn="the same networks, MERT"),
+    Text("the same networks, averaged MERT", "mert-averaged-fresh?", 1, drawn="the same networks, averaged MERT"),
+    Text("the same networks, MIRA", "mira-fresh?", 1, drawn="the same networks, MIRA"),
+    Text(
         "five random splits of Multi30k, averaged MERT",
         "mert-half-random?",
         1,
@@ -715,7 +725,7 @@ PUBLISHED = [
         "mira-half-random?",
         1,
         runs=(1,),
-        drawn="the same networks, MIRA",
+        drawn="the networks of these splits, MIRA",
     ),
     Text("five random splits of Multi30k, MIRA, two networks of version 1.0.0", "random?"),
     Text("the same with smoothed phrase tables (default for your own corpora)", "random?", smoothing="kneser-ney"),
@@ -738,7 +748,7 @@ def published(directory: Path, text: Text) -> list[Split]:
         if (split := read_split(path, text.smoothing, text.systems, text.runs)) is not None
     ]
     if not found:
-        raise SystemExit(f"{directory}/{text.pattern}: no score files; unpack benchmarks/held_out.tar.xz there")
+        raise SystemExit(f"{directory}/{text.pattern}: no score files; unpack held_out.tar.xz and e11/*.tar.xz there")
     return found
 
 
@@ -853,13 +863,13 @@ def add_figures(commands: Any) -> None:
     new.add_argument("--simulations", type=int, default=200000)
     new.set_defaults(function=power)
     new = commands.add_parser("claims", help="print the table of gains in docs/results.md")
-    new.add_argument("directory", help="directory in which held_out.tar.xz was unpacked")
+    new.add_argument("directory", help="directory in which held_out.tar.xz and e11/*.tar.xz were unpacked")
     new.set_defaults(function=claims)
     new = commands.add_parser("optimizers", help="compare the optimisers of E11")
-    new.add_argument("directory", help="directory in which the archives of benchmarks/e11 were unpacked")
+    new.add_argument("directory", help="directory in which e11/*.tar.xz were unpacked")
     new.set_defaults(function=optimisers)
     new = commands.add_parser("forest", help="draw the gains on every kind of text")
-    new.add_argument("directory", help="directory in which held_out.tar.xz was unpacked")
+    new.add_argument("directory", help="directory in which held_out.tar.xz and e11/*.tar.xz were unpacked")
     new.add_argument("--output", required=True, metavar="FILE.svg")
     new.set_defaults(function=forest)
 

@@ -153,8 +153,11 @@ def test_only_primary_contrasts_are_corrected(held_out, capsys):
 
 def table_rows(directory: Path, held_out, texts) -> list[str]:
     """Return the rows of the published table that the archive gives for these texts."""
-    with tarfile.open(ROOT / "benchmarks/held_out.tar.xz") as tar:
-        tar.extractall(directory, filter="data")
+    own = "moses", "mert-fresh", "mert-averaged", "mira-fresh"
+    of_e11 = any(text.pattern.startswith(own) for text in texts)
+    for path in [ROOT / "benchmarks/held_out.tar.xz", *(sorted((ROOT / "benchmarks/e11").iterdir()) if of_e11 else [])]:
+        with tarfile.open(path) as tar:
+            tar.extractall(directory, filter="data")
     return held_out.claims_table(directory, texts)
 
 
