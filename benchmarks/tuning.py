@@ -270,7 +270,8 @@ def pool(args: argparse.Namespace) -> None:
         starts = [first, *(rng.random(size) for _ in range(OptimizerOptions.restarts))]
         values, best, seconds = optima_of_moses(Path(args.moses).resolve(), work, number, starts)
         began = time.process_time()
-        optima = [mert.search(flat, start, np.ones(size, bool)) for start in starts]
+        extremes = mert.extremes_of(flat)
+        optima = [mert.search(flat, extremes, start, np.ones(size, bool)) for start in starts]
         own = time.process_time() - began
         ours = max(optima, key=lambda one: one.value)
         *weights, _, value = best.removeprefix("Best point:").split()

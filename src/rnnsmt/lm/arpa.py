@@ -22,7 +22,6 @@ from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.numbers import put_logarithm
 from rnnsmt.base.kernels.strings import POW10, Interner, find, hash_bytes, intern, parse_float
 from rnnsmt.base.opening import KENLM_MAGIC
-from rnnsmt.base.parallel import atomic_blocks
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import Meter, warn
 from rnnsmt.base.reading import read_byte_lines, read_line_blocks
@@ -223,6 +222,8 @@ def write_arpa(
     Returns:
         The number of n-grams of each order in the file.
     """
+    from rnnsmt.base.parallel import atomic_blocks  # imports multiprocessing, which the search does not need
+
     mask = None if only is None else counts.vocabulary.mask(only)
     numbers = [len(level) for level in counts.orders]
     for k, threshold in enumerate(thresholds):

@@ -33,6 +33,9 @@ STATE = np.dtype([("link", np.int32), ("backoff", np.float32), ("offset", np.uin
 for moving to ``link``; ``offset`` and ``mask``, which select the elements of ``LmArrays.followers`` that belong to the
 state: ``mask`` + 1 elements (a power of two) from ``offset`` on."""
 
+SLOTS = 1.5
+"""Number of slots of the hash table per entry. With 2 slots, the table is a third larger, and no search is faster."""
+
 FOLLOWERS = 4
 """Maximum number of followers of a state divided by the number of its elements in ``LmArrays.followers``."""
 
@@ -122,7 +125,7 @@ def build_automaton(arpa: Arpa, where: str = "the LM") -> Automaton:
     counts = [len(p) for p in probs]
     if sum(counts) + 1 >= 1 << 31:
         raise InputError(f"{where}: more than 2^31 n-grams")
-    rows = np.zeros(sum(counts[1:]) * 2 + 1, ROW)  # hash table with at most half of the slots in use
+    rows = np.zeros(int(sum(counts[1:]) * SLOTS) + 1, ROW)
     rows["key"] = -1
     # A node is an n-gram: node 0 is the empty n-gram, followed by the n-grams of order 1, 2 and so on. node_links: node
     # of the longest proper suffix; extends: 1 if the n-gram is the context of another n-gram.

@@ -75,7 +75,7 @@ def estimate(
     return Written(Path(output), figures)
 
 
-@operation(version=1)
+@operation(version=2)
 def binarize(lm: InputFile, output: OutputFile) -> Written:
     r"""Convert an n-gram language model to a memory-mapped binary file, like KenLM's build_binary.
 

@@ -133,7 +133,7 @@ def decode(
     )
 
 
-@operation(version=2)
+@operation(version=3)
 def binarize(
     ini: InputFile,
     *,

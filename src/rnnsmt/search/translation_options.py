@@ -75,6 +75,7 @@ def _with_unknown_words(
     target_of = np.concatenate([number_of, len(phrases) + phrase_of]).astype(np.int32)
     targets, strings = _target_phrases(model, phrases, interner)
     model.release()
+    reordering, forward_class, reordering_of = _reordering(model, row_of)  # before the large array `static` exists
     lengths = np.diff(targets.bounds)[target_of]
     static = np.zeros((len(row_of), len(model.feature_names)))
     static[: len(used), model.columns[PHRASE_DICTIONARY]] = table.log_scores[used]
@@ -85,7 +86,6 @@ def _with_unknown_words(
         static[:, model.columns["PhrasePenalty"][0]] = 1.0
     if "UnknownWordPenalty" in model.columns:
         static[len(used) :, model.columns["UnknownWordPenalty"][0]] = UNKNOWN_WORD_SCORE
-    reordering, forward_class, reordering_of = _reordering(model, row_of)
     return TranslationOptions(
         spans=spans,
         words=strings,

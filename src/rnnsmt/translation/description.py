@@ -4,16 +4,13 @@ The directory of a tuned system contains its ``moses.ini`` and ``system.json``, 
 the limits of the search, and the paths of the other files, relative to the directory.
 """
 
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 from unicodedata import category
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError
-from pydantic.dataclasses import dataclass
-
 from rnnsmt.base.errors import InputError
-from rnnsmt.base.options import MAX_INT
+from rnnsmt.base.fields import Field, Mistake, checked, fields_of
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import warn
 from rnnsmt.base.reading import read_json
@@ -34,39 +31,29 @@ MAX_EXAMPLE = 300
 """Maximum length of an example or a name in characters."""
 
 
-Limit = Annotated[int, Field(ge=1, le=MAX_INT)]
+Limit = Annotated[int, Field(ge=1)]
 
 Example = Annotated[str, Field(max_length=MAX_EXAMPLE)]
 
 
-def _name(name: str) -> str:
-    """Return a name, or raise ``ValueError`` if it has control characters, which would reach the user's terminal."""
+def _check_name(name: str) -> None:
+    """Raise ``ValueError`` if a name has control characters, which would reach the user's terminal."""
     if any(not character.isprintable() and category(character) != "Zs" for character in name):
         raise ValueError("must not contain control characters")
-    return name
 
 
-Name = Annotated[Example, AfterValidator(_name)]
+Name = Annotated[str, Field(max_length=MAX_EXAMPLE, check=_check_name)]
+
+File = Annotated[str, Field(max_length=MAX_PATH)]
 
 
-def _file(path: str) -> str:
-    """Return the path of a file, which need not be UTF-8, or raise ``ValueError`` if it is too long."""
-    if len(path) > MAX_PATH:
-        raise ValueError(f"must have at most {MAX_PATH} characters")
-    return path
-
-
-File = Annotated[str, AfterValidator(_file)]
-
-
-def _network(files: list[str]) -> list[str]:
-    """Return the files of the RNN Encoder-Decoder, or raise ``ValueError`` if one is missing."""
+def _check_network(files: list[str]) -> None:
+    """Raise ``ValueError`` if one of the files of the RNN Encoder-Decoder is missing."""
     if len(files) not in (0, 3):
         raise ValueError("must be the network and two vocabularies, or empty")
-    return files
 
 
-@dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
+@dataclass(frozen=True)
 class Description:
     """Content of ``system.json``; paths are relative to its directory.
 
@@ -94,7 +81,7 @@ class Description:
     lowercase: bool = False
     tokenizer: Name | None = None
     truecaser: File | None = None
-    rnn: Annotated[list[File], AfterValidator(_network)] = field(default_factory=list)
+    rnn: Annotated[list[File], Field(check=_check_network)] = field(default_factory=list)
     columns: list[Name] = field(default_factory=list)
     filtered: bool = False
     pop_limit: Limit = SearchOptions.pop_limit
@@ -127,14 +114,14 @@ class Description:
             path: the file, for the error message.
             content: values of the attributes by name.
         """
-        try:
-            return cls(**content)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise InputError(
-                f"{path}: {place[:60]}: {first['msg']}; correct it, or run the workflow or pack the system again"
-            ) from None
+        values, mistakes = checked(cls, content)
+        mistakes += [
+            Mistake(name, "is missing") for name, of in fields_of(cls).items() if of.required and name not in content
+        ]
+        if mistakes:
+            name, text, _ = mistakes[0]
+            raise InputError(f"{path}: {name[:60]}: {text}; correct it, or run the workflow or pack the system again")
+        return cls(**values)
 
     def check_tokenizer(self, directory: StrPath) -> None:
         """Check that the tokeniser is the one of the training text.

@@ -72,14 +72,22 @@ def optimize(
 
 def best_optimum(pool: FlatPool, starts: Sequence[Weights], active: NDArray[np.bool_], threads: int = 1) -> Optimum:
     """Run a search from every starting point; return the optimum with the highest BLEU, the first in case of a tie."""
+    extremes = extremes_of(pool)
     # threads suffice: the kernels release the GIL
     with ThreadPoolExecutor(max_workers=threads) as executor:
-        return max(executor.map(lambda start: search(pool, start, active), starts), key=lambda found: found.value)
+        return max(executor.map(lambda start: search(pool, extremes, start, active), starts), key=lambda o: o.value)
 
 
-def search(pool: FlatPool, start: Weights, active: NDArray[np.bool_]) -> Optimum:
-    """Run a search from one starting point ``[F]``."""
-    line = AxisSearch(pool)
+def extremes_of(pool: FlatPool) -> NDArray[np.int32]:
+    """Return the flattest and the steepest line ``[F, S, 2]``, see ``find_extremes``; they are those of every start."""
+    extremes = np.zeros((len(pool.features), pool.sentences, 2), np.int32)
+    find_extremes(pool.features, pool.offsets, extremes)
+    return extremes
+
+
+def search(pool: FlatPool, extremes: NDArray[np.int32], start: Weights, active: NDArray[np.bool_]) -> Optimum:
+    """Run a search from one starting point ``[F]``; ``extremes`` is ``extremes_of(pool)``."""
+    line = AxisSearch(pool, extremes)
     weights = start.astype(np.float32)
     line.move_to(weights)
     value = line.bleu()
@@ -100,12 +108,10 @@ def search(pool: FlatPool, start: Weights, active: NDArray[np.bool_]) -> Optimum
 class AxisSearch:
     """Exact line searches parallel to the axes, starting from one point, with reusable buffers."""
 
-    def __init__(self, pool: FlatPool) -> None:
-        """Allocate buffers for a pool."""
-        self._pool = pool
+    def __init__(self, pool: FlatPool, extremes: NDArray[np.int32]) -> None:
+        """Allocate buffers for a pool; ``extremes`` is ``extremes_of(pool)``."""
+        self._pool, self._extremes = pool, extremes
         size = len(pool.statistics)
-        self._extremes = np.zeros((len(pool.features), pool.sentences, 2), np.int32)
-        find_extremes(pool.features, pool.offsets, self._extremes)
         self._sums = np.empty(size)
         self._scores = np.empty(size, np.float32)
         self._highest = np.empty(pool.sentences, np.int64)

@@ -517,7 +517,7 @@ def test_an_error_of_a_long_path_is_short(system: Path) -> None:
 @pytest.mark.parametrize("changed", [{"name": "a\x1b[2Jb"}, {"name": "a\u202eb"}, {"columns": ["a\nb"]}])
 def test_a_name_with_control_characters_is_refused(system: Path, changed: dict[str, object]) -> None:
     change(system, **changed)
-    with pytest.raises(InputError, match=r"system.json: (name|columns.0): .*must not contain control characters"):
+    with pytest.raises(InputError, match=r"system.json: (name|columns): .*must not contain control characters"):
         System(system)
 
 

@@ -69,7 +69,7 @@ def scores_at(pool: FlatPool, weights: np.ndarray) -> np.ndarray:
 def test_a_search_is_steepest_ascent_along_the_axes(seed):
     pool = random_pool(seed, sentences=12)
     weights = np.random.default_rng(seed).random(3).astype(np.float32)
-    found = mert.search(pool, weights, np.ones(3, bool))
+    found = mert.search(pool, mert.extremes_of(pool), weights, np.ones(3, bool))
     value = pool_bleu(pool, weights.astype(float))
     gain = 1.0
     while gain > 1e-4:
@@ -94,8 +94,8 @@ def test_near_corners_of_a_sentence_are_one():
 
 def found_corners(slopes, scores, offsets):
     """Return the best candidates left of all corners, and the positions and candidates of the corners."""
-    extremes, highest = np.zeros((1, offsets.size - 1, 2), np.int32), np.empty(offsets.size - 1, np.int64)
-    mert.find_extremes(slopes[None], offsets, extremes)
+    pool = FlatPool(slopes[None], np.zeros((slopes.size, 9), np.int32), offsets)
+    extremes, highest = mert.extremes_of(pool), np.empty(offsets.size - 1, np.int64)
     best_candidates(scores, offsets, highest)
     best = np.empty(offsets.size - 1, np.int64)
     xs, corners = np.empty(slopes.size, np.float32), np.empty((slopes.size, 2), np.int32)
@@ -130,7 +130,7 @@ def test_lines_that_are_left_out_have_no_corners(values, seed):
 def test_the_result_is_the_best_optimum_of_all_starts():
     pool, active = random_pool(5, sentences=30), np.ones(3, bool)
     starts = [np.array(start, float) for start in ([1, 1, 1], [1, 0, 0], [0.2, 0.9, 0.1])]
-    optima = [mert.search(pool, start, active) for start in starts]
+    optima = [mert.search(pool, mert.extremes_of(pool), start, active) for start in starts]
     assert len({one.value for one in optima}) > 1
     assert mert.best_optimum(pool, starts, active).value == max(one.value for one in optima)
 
@@ -198,6 +198,7 @@ def test_a_sentence_without_candidates_is_no_obstacle():
     rows = [np.array([[1.0], [2.0]]), np.empty((0, 1)), np.array([[1.0]])]
     statistics = [[4, 3, 2, 1, 4, 3, 2, 1, 4], [2, 1, 1, 1, 4, 3, 2, 1, 4], [4, 3, 2, 1, 4, 3, 2, 1, 4]]
     pool.add(candidate_batch(rows, np.array(statistics, np.int32)))
-    found = mert.search(pool.flat(), np.array([1.0]), np.ones(1, bool))
+    flat = pool.flat()
+    found = mert.search(flat, mert.extremes_of(flat), np.array([1.0]), np.ones(1, bool))
     assert found.value == pytest.approx(1)
     assert found.weights[0] < 0
