@@ -791,7 +791,7 @@ def forest(args: argparse.Namespace) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "rnnsmt"
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(8, 3.4), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(8, 4.2), layout="constrained")
     axes.axvline(0, color="0.6", linewidth=1)
     labels = ["the paper: newstest2014, tuned by MERT"]
     axes.plot(OF_THE_PAPER[PRIMARY[0]], 0.12, "o", color="black")
