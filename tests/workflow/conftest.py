@@ -51,17 +51,9 @@ class Workflow:
 
     def call(self, *options: str, timeout: float = 600, **environment: str) -> subprocess.CompletedProcess:
         """Run snakemake; return the completed process."""
-        if "--dry-run" in options and not environment:
-            return planner.run(self.options(*options), dict(os.environ), timeout)
-        self._plans.clear()
-        return subprocess.run(
-            self.command(*options),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-            env=os.environ | environment,
-        )
+        if "--dry-run" not in options:
+            self._plans.clear()
+        return planner.run(self.options(*options), os.environ | environment, timeout)
 
     def log(self) -> str:
         """Return the full log of the last run."""
