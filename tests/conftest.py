@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
 # Several test processes share the cores: waiting OpenMP threads must sleep. Those of OpenBLAS never do, which takes
-# more than nine tenths of the CPU time of some tests. NumPy and PyTorch read the variables when they are imported, later.
+# more than nine tenths of the CPU time of some tests. NumPy and PyTorch, which are imported later, read the variables.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
