@@ -15,8 +15,10 @@ from rnnsmt.base.registry import Registry
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
-# Waiting OpenMP threads must sleep: several test processes share the cores.
+# Several test processes share the cores: waiting OpenMP threads must sleep. Those of OpenBLAS never do, which takes
+# more than nine tenths of the CPU time of some tests. NumPy and PyTorch, which are imported later, read the variables.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 CACHES = frozenset(
     [
@@ -32,8 +34,11 @@ CACHES = frozenset(
 )
 """Directories of the checkout that tools may write."""
 
-ONE_PROCESS = ("tests/unit/test_docs.py", "tests/unit/test_malformed_input.py", "tests/workflow/test_plans.py")
-"""Files whose tests share input that takes seconds: small models, parsed pages, dry runs."""
+ONE_PROCESS = (
+    *("tests/unit/test_docs.py", "tests/unit/test_malformed_input.py"),
+    *("tests/workflow/test_installed.py", "tests/workflow/test_module.py", "tests/workflow/test_plans.py"),
+)
+"""Files whose tests share input that takes seconds: small models, parsed pages, wheels, repositories, dry runs."""
 
 LISTING = pytest.StashKey[set[str]]()
 

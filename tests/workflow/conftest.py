@@ -39,7 +39,7 @@ class Workflow:
     def __init__(self, directory: Path, snakefile: Path = ROOT / "Snakefile") -> None:
         self.directory = directory
         self.snakefile = snakefile
-        self._plans: dict[tuple[str, ...], subprocess.CompletedProcess] = {}
+        self._plans: dict[tuple[tuple[str, ...], tuple[tuple[str, str], ...]], subprocess.CompletedProcess] = {}
 
     def options(self, *options: str) -> list[str]:
         """Return the options of a call."""
@@ -51,30 +51,22 @@ class Workflow:
 
     def call(self, *options: str, timeout: float = 600, **environment: str) -> subprocess.CompletedProcess:
         """Run snakemake; return the completed process."""
-        if "--dry-run" in options and not environment:
-            return planner.run(self.options(*options), dict(os.environ), timeout)
-        self._plans.clear()
-        return subprocess.run(
-            self.command(*options),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-            env=os.environ | environment,
-        )
+        if "--dry-run" not in options:
+            self._plans.clear()
+        return planner.run(self.options(*options), os.environ | environment, timeout)
 
     def log(self) -> str:
         """Return the full log of the last run."""
         return max(self.directory.glob(".snakemake/log/*.log")).read_text()
 
     def dry_run(self, *options: str, **environment: str) -> subprocess.CompletedProcess:
-        """Return a dry run with its commands; the result is cached by options until a run changes the directory."""
-        done = None if environment else self._plans.get(options)
-        done = done or self.call("--dry-run", "--printshellcmds", *options, **environment)
-        assert done.returncode == 0, done.stdout + done.stderr
-        if not environment:
-            self._plans[options] = done
-        return done
+        """Return a dry run with its commands; cached until a run changes the directory."""
+        arguments = options, tuple(sorted(environment.items()))
+        if arguments not in self._plans:
+            done = self.call("--dry-run", "--printshellcmds", *options, **environment)
+            assert done.returncode == 0, done.stdout + done.stderr
+            self._plans[arguments] = done
+        return self._plans[arguments]
 
     def plan(self, *options: str, **environment: str) -> Counter:
         """Return the number of jobs that a call would run, by rule; of networks also by rule and network."""

@@ -158,12 +158,12 @@ def test_one_file_with_several_sides_is_refused(tmp_path: Path, side: bytes) -> 
 def test_a_small_file_does_not_unpack_to_a_huge_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:
-    monkeypatch.setattr("rnnsmt.base.opening.ALWAYS_UNPACKED", 1 << 20)
+    monkeypatch.setattr("rnnsmt.base.opening.ALWAYS_UNPACKED", 1 << 17)
     line = b"a ||| b ||| 1 1 1 1 ||| 0-0\n"
     for content, is_refused in (
-        (line * 200_000, True),
-        (line * 30_000, False),
-        (random.Random(1).randbytes(1 << 21), False),
+        (line * 20_000, True),
+        (line * 4_000, False),
+        (random.Random(1).randbytes(1 << 18), False),
     ):
         (tmp_path / "t").write_bytes(pack(content))
         for read in (read_line_blocks, read_byte_lines, read_segments):

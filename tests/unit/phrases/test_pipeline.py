@@ -150,7 +150,7 @@ WORDS = ["a", "b", "!", "}", "~x", "é", "ab", "NULL", "&apos;", "日本"]
 @st.composite
 def corpora(draw):
     pairs = []
-    for _ in range(draw(st.integers(1, 6))):
+    for _ in range(draw(st.integers(1, 12))):
         source = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9))
         target = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=9))
         link = st.tuples(st.integers(0, len(source) - 1), st.integers(0, len(target) - 1))
@@ -159,7 +159,7 @@ def corpora(draw):
     return pairs
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pairs=corpora(), max_length=st.integers(1, 8))
 def test_equals_the_plain_twin(tmp_path, pairs, max_length):
     expected = twin.tables(pairs, max_length)
@@ -229,7 +229,7 @@ def test_several_corpora_are_one(tmp_path):
 
 
 def test_blocks_batches_and_buffers_do_not_show(tmp_path, monkeypatch):
-    pairs = random_pairs(150, 2)
+    pairs = random_pairs(60, 2)
     corpus = [write_corpus(tmp_path, pairs)]
     whole = build(tmp_path, corpus)
     monkeypatch.setattr("rnnsmt.phrases.aligned_text.BLOCK_TOKENS", 40)
@@ -268,8 +268,8 @@ def test_long_sentences_and_long_words(tmp_path):
 
 
 def test_large_vocabularies_take_more_keys():
-    for words, keys in ((10, 1), (500, 1), (10_000, 2), (200_000, 3), (3_000_000, 4)):
-        packing = Packing([b"%d" % n for n in range(words)], 7)
+    for words, max_length, keys in ((10, 7, 1), (500, 7, 1), (10_000, 7, 2), (40_000, 7, 3), (40_000, 10, 4)):
+        packing = Packing([b"%d" % n for n in range(words)], max_length)
         assert packing.keys == keys
         assert packing.width * packing.per_key <= 63
         assert 2**packing.width > len(packing.words)
