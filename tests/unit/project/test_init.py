@@ -62,6 +62,21 @@ def test_the_systems_of_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "tuning"),
+    [
+        ([], {"optimizer": "mira"}),
+        (["--quick"], {"optimizer": "mira", "runs": 1}),
+        (["--demo"], None),
+        (["--demo", "--quick"], {"runs": 1}),
+    ],
+)
+def test_the_optimizer_of_own_corpora(tmp_path: Path, options: list[str], tuning: dict[str, object] | None) -> None:
+    """It is the best one of E11 on held-out text; the demo corpus has the paper's."""
+    assert main(["init", str(tmp_path / "run"), *options]) == 0
+    assert yaml.safe_load((tmp_path / "run/config.yaml").read_text()).get("tuning") == tuning
+
+
 def test_training_text_alone_names_the_command_that_splits_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
