@@ -660,10 +660,16 @@ def optimisers(args: argparse.Namespace) -> None:
 
     The networks of both are the same. Runs that only one of them has are not used.
     """
-    print("| optimisers | difference in A | mean held-out BLEU | systems |\n|---|---|---|---:|")
+    for line in optimisers_table(Path(args.directory)):
+        print(line)
+
+
+def optimisers_table(directory: Path) -> list[str]:
+    """Return the lines of the table of optimisers (benchmarks/tuning.md)."""
+    lines = ["| optimizers | difference in A | difference of the mean held-out BLEU | systems |", "|---|---|---|---:|"]
     for one, other in combinations(E11_OPTIMISERS, 2):
         systems = ["baseline", "rnn"] if "moses" in (one, other) else ["baseline", "rnn", "cslm", "cslm_rnn"]
-        both = [by_optimisers(Path(args.directory), n, (one, other), systems) for n in range(1, FRESH_SPLITS + 1)]
+        both = [by_optimisers(directory, n, (one, other), systems) for n in range(1, FRESH_SPLITS + 1)]
         signs = {one: 1, other: -1}
         of_a = {
             f"{name}:{system}": sign * CONTRASTS[PRIMARY[0]][system]
@@ -671,11 +677,10 @@ def optimisers(args: argparse.Namespace) -> None:
             for system in systems[:2]
         }
         of_mean = {f"{name}:{system}": sign / len(systems) for name, sign in signs.items() for system in systems}
-        cells = [f"{one} − {other}"]
-        for weights in (of_a, of_mean):
-            found = estimate(both, weights, networks=1)
-            cells.append(shown(found))
-        print("|", " | ".join([*cells, str(len(systems))]), "|")
+        cells = [" − ".join("`mert-moses.pl`" if name == "moses" else f"`{name}`" for name in signs)]
+        cells += [shown(estimate(both, weights, networks=1)) for weights in (of_a, of_mean)]
+        lines.append("| " + " | ".join([*cells, str(len(systems))]) + " |")
+    return lines
 
 
 class Text(NamedTuple):

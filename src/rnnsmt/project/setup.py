@@ -44,7 +44,7 @@ alignment: {aligners: [fast_align]}
 
 OPTIMIZER = """\
 # mira had 0.24 more BLEU than mert (the paper's optimizer) on held-out English-French sentences of eight data splits,
-# varied less between tuning runs, and needed less time (benchmarks/tuning.md). For mert, remove `optimizer: mira`.
+# and varied less between tuning runs (benchmarks/tuning.md). For mert, remove `optimizer: mira`.
 """
 
 QUICK_SYSTEMS = ("baseline", "rnn", "cslm", "cslm_rnn")

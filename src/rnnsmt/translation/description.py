@@ -33,7 +33,14 @@ MAX_EXAMPLE = 300
 
 Limit = Annotated[int, Field(ge=1)]
 
-Example = Annotated[str, Field(max_length=MAX_EXAMPLE)]
+
+def _check_text(text: str) -> None:
+    """Raise ``ValueError`` if a text is not valid Unicode, because it is sent to browsers as UTF-8."""
+    if any(category(character) == "Cs" for character in text):
+        raise ValueError("must not contain surrogates")
+
+
+Example = Annotated[str, Field(max_length=MAX_EXAMPLE, check=_check_text)]
 
 
 def _check_name(name: str) -> None:

@@ -177,6 +177,8 @@ def test_the_primary_row_comes_from_the_archive(held_out, tmp_path):
 def test_the_published_table_comes_from_the_archives(held_out, tmp_path):
     page = (ROOT / "docs/results.md").read_text()
     assert "\n".join(table_rows(tmp_path, held_out, held_out.PUBLISHED)) in page
+    page = (ROOT / "benchmarks/tuning.md").read_text()
+    assert "\n".join(held_out.optimisers_table(tmp_path)) in page
 
 
 def test_bins_hold_every_sentence_once(held_out):

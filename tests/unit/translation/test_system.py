@@ -357,6 +357,7 @@ def with_line(directory: Path, line: str) -> None:
         (lambda directory: change(directory, rnn=None), "system.json: rnn: "),
         (lambda directory: change(directory, rnn=["a", "b"]), "system.json: rnn: "),
         (lambda directory: change(directory, name="\ud800"), "system.json: name: "),
+        (lambda directory: change(directory, examples=["\ud800"]), "system.json: examples: "),
         (lambda directory: change(directory, truecaser="a" * 300), "refers to"),
         (lambda directory: change(directory, truecaser="a" * 5000), "at most 1000 characters"),
         (lambda directory: (directory / "system.json").write_text("[" * 100_000), "nested too deeply"),
