@@ -50,7 +50,7 @@ multi30k: $(VENV)/ready
 	  $(if $(DATA),--config data_dir=$(abspath $(DATA))) $(shell test -t 2 && echo --logger rich)
 
 test: $(VENV)/ready-dev
-	$(BIN)/python -m pytest -n $(CORES) -m "not slow" tests
+	$(BIN)/python -m pytest -n $(CORES) --dist worksteal -m "not slow" tests
 
 test-all: $(VENV)/ready-dev
 	$(BIN)/python -m pytest -n $(CORES) tests
