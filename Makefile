@@ -53,7 +53,7 @@ test: $(VENV)/ready-dev
 	$(BIN)/python -m pytest -n $(CORES) --dist worksteal -m "not slow" tests
 
 test-all: $(VENV)/ready-dev
-	$(BIN)/python -m pytest -n $(CORES) tests
+	$(BIN)/python -m pytest -n $(CORES) --dist worksteal tests
 
 test-slurm: $(VENV)/ready-dev
 	RNNSMT_TEST_SLURM=1 $(BIN)/python -m pytest tests/workflow/test_slurm.py

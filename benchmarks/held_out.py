@@ -52,8 +52,8 @@ USED_BEFORE = 20261122
 SEED = 20261124
 FRESH_SPLITS, FRESH_SEED = 8, 20261128
 """Number of the splits of E11, and the seed with which their sentences are drawn."""
-E11_OPTIMISERS = ("moses", "mert", "mert-averaged", "mira")
-"""Optimisers of E11; moses is `mert-moses.pl`."""
+E11_OPTIMIZERS = ("moses", "mert", "mert-averaged", "mira")
+"""Optimizers of E11; moses is `mert-moses.pl`."""
 SHARED = ("corpus", "align", "phrases", "rnn", "cslm", "nnjm", "selection", "downloads")
 """Directories below results/ that do not depend on the smoothing of the phrase table."""
 MODELS = [
@@ -408,8 +408,8 @@ NETWORK_VARIANCE = 0.09**2
 """Variance of BLEU over networks of one kind (E9, benchmarks/tuning.md); used where training was not repeated."""
 
 
-def optimiser_of(name: str) -> str:
-    """Return the optimiser whose noise results have, by the beginning of their name: mert- and moses- are MERT."""
+def optimizer_of(name: str) -> str:
+    """Return the optimizer whose noise results have, by the beginning of their name: mert- and moses- are MERT."""
     return "mert" if name.startswith(("mert", "moses")) else "mira"
 
 
@@ -418,15 +418,15 @@ def assumed_variance(weights: Mapping[str, float], split: str, runs: int, only_n
 
     Systems with the same network have the same error, so a network counts with the sum of the factors of its systems.
 
-    split: name of the split, which begins with the optimiser unless the names of the systems do (``by_optimisers``).
+    split: name of the split, which begins with the optimizer unless the names of the systems do (``by_optimizers``).
     """
     networks: defaultdict[str, float] = defaultdict(float)
     tuning = 0.0
     for name, weight in weights.items():
-        optimiser, _, system = name.rpartition(":")
+        optimizer, _, system = name.rpartition(":")
         for feature in set(system.split("_")) - {"baseline", "wp"}:
             networks[feature] += weight
-        tuning += TUNING_VARIANCE[optimiser_of(optimiser or split)] * weight**2 / runs
+        tuning += TUNING_VARIANCE[optimizer_of(optimizer or split)] * weight**2 / runs
     variance = NETWORK_VARIANCE * sum(factor**2 for factor in networks.values())
     return variance if only_networks else variance + tuning
 
@@ -642,34 +642,34 @@ def report(args: argparse.Namespace) -> None:
         raise SystemExit(f"no split has the score files of all systems: {', '.join(systems)}")
 
 
-def by_optimisers(directory: Path, number: int, optimisers: Sequence[str], systems: Sequence[str]) -> Split:
-    """Read the results of split fresh``number`` under several optimisers; a system is named ``OPTIMISER:SYSTEM``."""
+def by_optimizers(directory: Path, number: int, optimizers: Sequence[str], systems: Sequence[str]) -> Split:
+    """Read the results of split fresh``number`` under several optimizers; a system is named ``OPTIMIZER:SYSTEM``."""
     found: dict[str, NDArray[np.int64]] = {}
     overlap = np.zeros(0)
-    for optimiser in optimisers:
-        path = directory / f"{optimiser}-fresh{number}"
+    for optimizer in optimizers:
+        path = directory / f"{optimizer}-fresh{number}"
         if (split := read_split(path, "none", systems)) is None:
             raise SystemExit(f"{path}: no score files of {', '.join(systems)}")
-        found |= {f"{optimiser}:{system}": rows for system, rows in split.statistics.items()}
+        found |= {f"{optimizer}:{system}": rows for system, rows in split.statistics.items()}
         overlap = split.overlap
     return Split(f"fresh{number}", found, overlap)
 
 
-def optimisers(args: argparse.Namespace) -> None:
-    """Print the differences of every pair of optimisers of E11 in A and in the mean BLEU of the systems of both.
+def optimizers(args: argparse.Namespace) -> None:
+    """Print the differences of every pair of optimizers of E11 in A and in the mean BLEU of the systems of both.
 
     The networks of both are the same. Runs that only one of them has are not used.
     """
-    for line in optimisers_table(Path(args.directory)):
+    for line in optimizers_table(Path(args.directory)):
         print(line)
 
 
-def optimisers_table(directory: Path) -> list[str]:
-    """Return the lines of the table of optimisers (benchmarks/tuning.md)."""
+def optimizers_table(directory: Path) -> list[str]:
+    """Return the lines of the table of optimizers (benchmarks/tuning.md)."""
     lines = ["| optimizers | difference in A | difference of the mean held-out BLEU | systems |", "|---|---|---|---:|"]
-    for one, other in combinations(E11_OPTIMISERS, 2):
+    for one, other in combinations(E11_OPTIMIZERS, 2):
         systems = ["baseline", "rnn"] if "moses" in (one, other) else ["baseline", "rnn", "cslm", "cslm_rnn"]
-        both = [by_optimisers(directory, n, (one, other), systems) for n in range(1, FRESH_SPLITS + 1)]
+        both = [by_optimizers(directory, n, (one, other), systems) for n in range(1, FRESH_SPLITS + 1)]
         signs = {one: 1, other: -1}
         of_a = {
             f"{name}:{system}": sign * CONTRASTS[PRIMARY[0]][system]
@@ -759,6 +759,8 @@ def published(directory: Path, text: Text) -> list[Split]:
 
 def claims(args: argparse.Namespace) -> None:
     """Print the published table: the RNN's gains on every kind of text, with their intervals and answers."""
+    if args.mert_sd is not None:
+        TUNING_VARIANCE["mert"] = args.mert_sd**2
     for line in claims_table(Path(args.directory), PUBLISHED):
         print(line)
 
@@ -869,10 +871,13 @@ def add_figures(commands: Any) -> None:
     new.set_defaults(function=power)
     new = commands.add_parser("claims", help="print the table of gains in docs/results.md")
     new.add_argument("directory", help="directory in which held_out.tar.xz and e11/*.tar.xz were unpacked")
+    new.add_argument(
+        "--mert-sd", type=float, help="standard deviation of MERT where tuning was not repeated (default: 0.09)"
+    )
     new.set_defaults(function=claims)
-    new = commands.add_parser("optimizers", help="compare the optimisers of E11")
+    new = commands.add_parser("optimizers", help="compare the optimizers of E11")
     new.add_argument("directory", help="directory in which e11/*.tar.xz were unpacked")
-    new.set_defaults(function=optimisers)
+    new.set_defaults(function=optimizers)
     new = commands.add_parser("forest", help="draw the gains on every kind of text")
     new.add_argument("directory", help="directory in which held_out.tar.xz and e11/*.tar.xz were unpacked")
     new.add_argument("--output", required=True, metavar="FILE.svg")

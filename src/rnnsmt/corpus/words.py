@@ -254,7 +254,7 @@ class Words:
 _ADDRESS = regex.compile(f"{_URL} | {_PLACE} | {_STAND_IN.pattern}", _FLAGS)
 
 _WITH_ADDRESS = re.compile(r"://|(?<!\w):[a-z]|\w:[+?/\w]")
-"""What a text with a part of the form ``_ADDRESS`` has, unless it has ``www.``, ``%(`` or ``10.``."""
+"""Matches in every text that contains an ``_ADDRESS``, except addresses with ``www.``, ``%(`` or ``10.``."""
 
 
 def hide_addresses(text: str) -> tuple[str, list[str]]:

@@ -123,7 +123,7 @@ def test_what_was_not_repeated_is_assumed(held_out):
     shared = held_out.estimate(one, WEIGHTS, networks=1)
     assert shared.within == pytest.approx(both.within + network)
     first = [held_out.run_of(one[0], 0)]
-    assert held_out.optimiser_of(first[0].name) == "mira"
+    assert held_out.optimizer_of(first[0].name) == "mira"
     assert np.isnan(held_out.estimate(first, WEIGHTS).between)
 
 
@@ -178,7 +178,7 @@ def test_the_published_table_comes_from_the_archives(held_out, tmp_path):
     page = (ROOT / "docs/results.md").read_text()
     assert "\n".join(table_rows(tmp_path, held_out, held_out.PUBLISHED)) in page
     page = (ROOT / "benchmarks/tuning.md").read_text()
-    assert "\n".join(held_out.optimisers_table(tmp_path)) in page
+    assert "\n".join(held_out.optimizers_table(tmp_path)) in page
 
 
 def test_bins_hold_every_sentence_once(held_out):
