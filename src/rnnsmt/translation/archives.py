@@ -4,6 +4,9 @@ An archive is unpacked once into the cache of the user, in a directory named aft
 untrusted source. Therefore it must have one directory of the regular files in its ``SHA256SUMS``, without binary forms
 (``*.binary.safetensors``), which the search would trust: the other files are text and networks, and are checked when
 read. The hashes are those of the bytes that are unpacked: no file is hashed and then opened again.
+
+The binary forms of the tables and LMs are then written beside the unpacked files, so that processes start without
+reading text.
 """
 
 import hashlib
@@ -20,7 +23,7 @@ from typing import Any
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import decompressed, sha256
 from rnnsmt.base.paths import StrPath
-from rnnsmt.base.progress import say
+from rnnsmt.base.progress import say, warn
 from rnnsmt.base.writing import TEMPORARY
 from rnnsmt.corpus.download import TAR_DAMAGED, fetch_first, is_plain, open_tar
 from rnnsmt.formats.binary_forms import SUFFIX as BINARY
@@ -128,6 +131,7 @@ def _unpack(archive: Path, name: str, directory: Path) -> None:
                     raise InputError(f"{name}: was changed while it was read; run the same command again")
             _check_sums(unpacked, digests, name)
             _check_networks(unpacked, name)
+            _binarize(unpacked)
             try:
                 unpacked.rename(directory)
             except OSError:
@@ -145,6 +149,22 @@ def _unpack(archive: Path, name: str, directory: Path) -> None:
             "another directory"
         ) from None
     say(f"unpacked {name} into {directory}")
+
+
+def _binarize(directory: Path) -> None:
+    """Write the binary forms of an unpacked model into its directory, whatever paths its ini contains.
+
+    Files that are missing or malformed are reported by the command that reads the model, with their final paths.
+    """
+    from rnnsmt.formats.ini import MosesIni
+    from rnnsmt.search.model import binarize
+
+    try:
+        binarize(MosesIni.read(directory / "moses.ini"), directory, directory)
+    except InputError:
+        return
+    except OSError as error:
+        warn(f"cannot write binary files of the tables and language models ({error.strerror}); each start reads text")
 
 
 def _extract(members: tarfile.TarFile, directory: Path, name: str) -> dict[str, str]:

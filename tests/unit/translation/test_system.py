@@ -808,6 +808,41 @@ def test_a_model_card_has_data_licence_figures_and_limits(system, tmp_path, caps
     assert "has no system tiny/run1" in capsys.readouterr().err
 
 
+def test_an_unpacked_archive_has_binary_files(system, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
+    assert main(["pack", "--system", str(system), "--output", str(tmp_path / "a.tar")]) == 0
+    directory = system_directory(tmp_path / "a.tar")
+    assert {path.name for path in directory.glob("*.binary.safetensors")} == {
+        "phrase-table.binary.safetensors",
+        "lm.binary.safetensors",
+    }
+    monkeypatch.setattr("rnnsmt.search.model.load_automaton", None)  # no text is read
+    monkeypatch.setattr("rnnsmt.search.model.load_phrase_table", None)
+    binary = System(tmp_path / "a.tar").translate_all(RAW)
+    monkeypatch.undo()
+    assert binary == System(system).translate_all(RAW)
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_an_archive_writes_nothing_beside_other_files(system, tmp_path, monkeypatch):
+    monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
+    assert main(["pack", "--system", str(system), "--output", str(tmp_path / "a.tar")]) == 0
+    with tarfile.open(tmp_path / "a.tar") as packed:
+        packed.extractall(tmp_path, filter="data")
+    for name in ("lm.arpa", "phrase-table"):
+        text = (tmp_path / "a/moses.ini").read_text()
+        (tmp_path / "a/moses.ini").write_text(text.replace(f"path={name}", f"path={tmp_path}/model/{name}"))
+        assert f"path={tmp_path}/model/{name}" in (tmp_path / "a/moses.ini").read_text()
+        next((tmp_path / "a").glob(f"{name}*")).unlink()
+    sums = sorted(path.name for path in (tmp_path / "a").iterdir() if path.name != "SHA256SUMS")
+    (tmp_path / "a/SHA256SUMS").write_text("".join(f"{sha256(tmp_path / 'a' / name)}  {name}\n" for name in sums))
+    with tarfile.open(tmp_path / "a.tar", "w") as packed:
+        packed.add(tmp_path / "a", "a")
+    before = set((tmp_path / "model").iterdir())
+    System(tmp_path / "a.tar")
+    assert set((tmp_path / "model").iterdir()) == before
+
+
 def test_a_process_loads_a_pickled_system_again(system, monkeypatch):
     monkeypatch.chdir(system.parent)
     loaded = System(system.name, RAW, "cpu", threads=2, max_words=50)
