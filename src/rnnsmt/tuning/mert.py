@@ -34,6 +34,10 @@ NEAR = np.float32(0.0001)
 LEAST_MOVE = np.float32(0.00015)
 """Minimum distance of a move along a line; shorter moves are replaced by 0."""
 
+BELOW = np.float32(0.0001)
+"""A line is below a corner of an envelope if its distance exceeds this share of the numbers that are added there, which
+is a thousand times the rounding errors."""
+
 LARGEST = np.float32(np.finfo(np.float32).max)
 
 
@@ -116,8 +120,10 @@ class AxisSearch:
         self._scores = np.empty(size, np.float32)
         self._highest = np.empty(pool.sentences, np.int64)
         self._best = np.empty(pool.sentences, np.int64)
+        self._keys = np.empty(size, np.int64)
         self._xs = np.empty(size, np.float32)
         self._corners = np.empty((size, 2), np.int32)
+        self._logs = logarithms(pool.sentences * int(pool.statistics.max(initial=0)) + 1)
 
     def move_to(self, weights: NDArray[np.float32]) -> None:
         """Move to the point ``weights`` ``[F]``: compute the scores and the best candidate of each sentence there."""
@@ -128,7 +134,7 @@ class AxisSearch:
     def bleu(self) -> np.float32:
         """Return BLEU (0 to 1) at the current point."""
         rows = self._highest[self._highest >= 0]
-        return np.float32(single_bleu(self._pool.statistics[rows].astype(np.int64).sum(axis=0)))
+        return np.float32(single_bleu(self._pool.statistics[rows].astype(np.int64).sum(axis=0), self._logs))
 
     def best_point(self, k: int) -> tuple[np.float32, np.float32]:
         """Return the signed distance to the best point on the line parallel to axis ``k``, and its BLEU (0 to 1)."""
@@ -136,9 +142,31 @@ class AxisSearch:
         count = line_corners(
             slopes, self._scores, pool.offsets, extremes, self._highest, self._best, self._xs, self._corners
         )
-        order = np.argsort(self._xs[:count], kind="stable")
-        x, value = best_interval(pool.statistics, self._best, self._xs, self._corners, order)
+        keys = self._keys[:count]
+        sort_keys(self._xs, keys)
+        keys.sort()  # equal positions by their numbers
+        x, value = best_interval(pool.statistics, self._best, self._xs, self._corners, keys, self._logs)
         return np.float32(x), np.float32(value)
+
+
+@kernel(**INNER)
+def sortable(bits, number):
+    """Return an int64 key of a float32 and its number; keys are in the order of the values, then of the numbers.
+
+    With integers, compilers and numpy vectorise maxima and sorting.
+
+    Args:
+        bits: int32, the bits of the value, which is not -0.0.
+        number: from 0 to 2^32 - 1, see ``numbered``.
+    """
+    wide = np.int64(bits)
+    return ((wide ^ ((wide >> 31) & 0x7FFFFFFF)) << 32) | number
+
+
+@kernel(**INNER)
+def numbered(key):
+    """Return the number in a key of ``sortable``."""
+    return key & 0xFFFFFFFF
 
 
 @kernel(**INNER)
@@ -198,23 +226,27 @@ def find_extremes(features, offsets, extremes):
 
 @kernel(**INNER)
 def crossing(slope, score, i, j):
-    """Return the position where line j crosses the flatter line i, in double precision."""
-    return (np.float64(score[i]) - score[j]) / (np.float64(slope[j]) - slope[i])
+    """Return the position where line j crosses the flatter line i, computed in double precision, as float32."""
+    return np.float32((np.float64(score[i]) - score[j]) / (np.float64(slope[j]) - slope[i]))
 
 
 @kernel(**INNER)
-def highest_line(slope, score, x, i):
-    """Return the number of the highest line at position x, or i if no line is higher than line i."""
-    highest, height = i, score[i] + x * slope[i]
+def highest_line(slope, score, x, heights):
+    """Return the number of a line that is one of the highest at position x.
+
+    heights: float32 ``[n]`` or longer, a buffer.
+    """
     for j in range(slope.size):
-        y = score[j] + x * slope[j]
-        if y > height:
-            highest, height = j, y
-    return highest
+        heights[j] = score[j] + x * slope[j]
+    bits = heights.view(np.int32)
+    highest = sortable(bits[0], 0)
+    for j in range(1, slope.size):
+        highest = max(highest, sortable(bits[j], j))
+    return numbered(highest)
 
 
 @kernel(**INNER)
-def lower_bound(slope, score, flattest, inner, steepest, bound):
+def lower_bound(slope, score, flattest, inner, steepest, bound, heights):
     """Find lines whose envelope is a lower bound of the envelope of all lines of a sentence.
 
     Args:
@@ -225,6 +257,7 @@ def lower_bound(slope, score, flattest, inner, steepest, bound):
         bound: int32 ``[5]``, written: numbers of two to five lines in ascending order of slope: a flattest line,
             ``inner`` (unless its slope is one of the extremes), a steepest line, and between two of these, the highest
             line at the position where they cross.
+        heights: float32 ``[n]`` or longer, a buffer.
 
     Returns:
         Number of lines in ``bound``.
@@ -234,7 +267,7 @@ def lower_bound(slope, score, flattest, inner, steepest, bound):
     middle = inner if slope[flattest] < slope[inner] < slope[steepest] else steepest
     while True:
         left, right = bound[count - 1], middle
-        highest = highest_line(slope, score, crossing(slope, score, left, right), left)
+        highest = highest_line(slope, score, crossing(slope, score, left, right), heights)
         if slope[highest] == slope[left]:
             bound[count - 1] = highest
         elif slope[left] < slope[highest] < slope[right]:
@@ -269,11 +302,12 @@ def not_below(slope, score, bound, lines, high, kept):
     n = slope.size
     high[:n] = False
     for b in range(lines - 1):
-        x = crossing(slope, score, bound[b], bound[b + 1])
-        start, rise = np.float64(score[bound[b]]), x * slope[bound[b]]
-        height = start + rise - 1e-4 * (1.0 + abs(start) + abs(rise))  # lowered by more than rounding errors
+        left, right = bound[b], bound[b + 1]
+        x = crossing(slope, score, left, right)
+        scale = np.float32(1.0) + abs(score[left]) + abs(x) * max(abs(slope[left]), abs(slope[right]))
+        height = score[left] + x * slope[left] - BELOW * scale
         for i in range(n):
-            high[i] |= score[i] + x * slope[i] >= height
+            high[i] |= not (score[i] + x * slope[i] < height)  # all if x is so large that a height is NaN
     count = 0
     for i in range(n):
         kept[count] = i
@@ -306,6 +340,7 @@ def line_corners(slopes, scores, offsets, extremes, highest, best, xs, corners):
     for s in range(offsets.size - 1):
         largest = max(largest, offsets[s + 1] - offsets[s])
     kept, high, bound = np.empty(largest, np.int32), np.empty(largest, np.bool_), np.empty(5, np.int32)
+    heights = np.empty(largest, np.float32)
     corner = 0
     for s in range(offsets.size - 1):
         start, end = offsets[s], offsets[s + 1]
@@ -317,7 +352,7 @@ def line_corners(slopes, scores, offsets, extremes, highest, best, xs, corners):
         if slope[flattest] == slope[steepest]:
             best[s] = start + np.argmax(score)
             continue
-        lines = lower_bound(slope, score, flattest, highest[s] - start, steepest, bound)
+        lines = lower_bound(slope, score, flattest, highest[s] - start, steepest, bound, heights)
         count = not_below(slope, score, bound, lines, high, kept)
         for i in kept[:count]:
             if slope[i] == slope[flattest] and score[i] > score[flattest]:
@@ -337,7 +372,17 @@ def line_corners(slopes, scores, offsets, extremes, highest, best, xs, corners):
 
 
 @kernel()
-def best_interval(statistics, best, xs, corners, order):
+def sort_keys(xs, keys):
+    """Write the keys ``[C]`` of the first C positions, see ``sortable``; -0.0 gets the key of 0.0."""
+    for e in range(keys.size):
+        xs[e] += np.float32(0.0)
+    bits = xs.view(np.int32)
+    for e in range(keys.size):
+        keys[e] = sortable(bits[e], e)
+
+
+@kernel()
+def best_interval(statistics, best, xs, corners, keys, logs):
     """Return the point of a line with the highest BLEU, the leftmost in case of a tie.
 
     The point is the centre of an interval between two neighbouring corners, or it lies 1000 to the left of the first
@@ -349,7 +394,8 @@ def best_interval(statistics, best, xs, corners, order):
             right of all corners.
         xs: float32, positions of the corners.
         corners: int32, see ``line_corners``.
-        order: int64 ``[C]``, argsort of the positions of the C corners.
+        keys: int64 ``[C]``, the sorted keys of the positions of the C corners, see ``sort_keys``.
+        logs: see ``logarithms``.
 
     Returns:
         ``(x, value)``: the point and its BLEU (0 to 1).
@@ -362,22 +408,22 @@ def best_interval(statistics, best, xs, corners, order):
     left, e = -LARGEST, 0
     changed, value = True, np.float32(0.0)
     while True:
-        right = xs[order[e]] if e < order.size else LARGEST
+        right = xs[numbered(keys[e])] if e < keys.size else LARGEST
         if changed:
-            value = single_bleu(total)
+            value = single_bleu(total, logs)
         if value > best_value:
             best_value = value
             if left == -LARGEST:
                 best_x = right - np.float32(1000.0)
-            elif e == order.size:
+            elif e == keys.size:
                 best_x = np.float32(left + 0.1)
             else:
                 best_x = np.float32(0.5) * (left + right)
-        if e == order.size:
+        if e == keys.size:
             break
         changed = False
-        while e < order.size and xs[order[e]] == right:
-            s, new = corners[order[e], 0], corners[order[e], 1]
+        while e < keys.size and xs[numbered(keys[e])] == right:
+            s, new = corners[numbered(keys[e])]
             for j in range(9):
                 change = statistics[new, j] - statistics[best[s], j]
                 total[j] += change
@@ -391,13 +437,22 @@ def best_interval(statistics, best, xs, corners, order):
 
 
 @kernel()
-def single_bleu(total):
+def logarithms(size):
+    """Return the logarithms of 0 to ``size`` - 1 in single precision."""
+    logs = np.empty(size, np.float32)
+    for n in range(size):
+        logs[n] = np.log(np.float32(n))
+    return logs
+
+
+@kernel()
+def single_bleu(total, logs):
     """Return corpus BLEU (0 to 1) of summed statistics ``[9]`` in single precision; 0 if no 4-gram matches."""
     log_bleu = np.float32(0.0)
     for n in range(4):
         if total[n] == 0:
             return np.float32(0.0)
-        log_bleu += np.log(np.float32(total[n])) - np.log(np.float32(total[4 + n]))
+        log_bleu += logs[total[n]] - logs[total[4 + n]]
     log_bleu /= np.float32(4.0)
     penalty = np.float32(1.0 - np.float32(total[8]) / np.float32(total[4]))
     return np.exp(log_bleu + min(penalty, np.float32(0.0)))

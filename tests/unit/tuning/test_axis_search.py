@@ -103,7 +103,7 @@ def found_corners(slopes, scores, offsets):
     return best, xs[:count], corners[:count]
 
 
-@pytest.mark.parametrize("values", ["integers", "normal", "one value"])
+@pytest.mark.parametrize("values", ["integers", "normal", "one value", "wide", "nearly equal"])
 @pytest.mark.parametrize("seed", range(5))
 def test_lines_that_are_left_out_have_no_corners(values, seed):
     """The corners are those of all lines of a sentence, also with equal slopes and with one or no candidate."""
@@ -113,6 +113,8 @@ def test_lines_that_are_left_out_have_no_corners(values, seed):
         "integers": random.integers(-4, 5, size),
         "normal": random.normal(size=size) * 50,
         "one value": np.ones(size),
+        "wide": np.exp(random.uniform(-14, 9, size)) * random.choice([-1, 0, 1], size),
+        "nearly equal": 3 + np.exp(random.uniform(-14, 0, size)),
     }
     slopes, scores = drawn[values].astype(np.float32), (random.normal(size=size) * 20).round(1).astype(np.float32)
     best, xs, corners = found_corners(slopes, scores, offsets)
