@@ -297,7 +297,11 @@ def report(args: argparse.Namespace) -> None:
     head = ["split", "optimizer", "runs", "dev", "held out", "sd over seeds", "superset too low", "decodings", "CPU s"]
     print("| " + " | ".join([*head, "by system"]) + " |\n" + "|---" * 10 + "|")
     for split, optimizer in product(map(Path, args.split), (MERT_MOSES, *OPTIMIZERS)):
-        found = results_of(split, optimizer)
+        found = {
+            key: result
+            for key, result in results_of(split, optimizer).items()
+            if not args.seeds or key[1] in args.seeds
+        }
         if not found:
             continue
         systems = list(dict.fromkeys(system for system, _ in found))
@@ -363,6 +367,7 @@ def main() -> None:
     new.set_defaults(function=pool)
     new = commands.add_parser("report", help="print a table")
     new.add_argument("split", nargs="+", help="directories of splits")
+    new.add_argument("--seeds", nargs="+", type=int, help="seeds to use (default: all)")
     new.set_defaults(function=report)
     new = commands.add_parser("agreement", help="compare the runs of `mert` with those of `mert-moses.pl`")
     new.add_argument("split", nargs="+", help="directories of splits")
