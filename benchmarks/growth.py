@@ -44,7 +44,7 @@ def costs(run: Path) -> dict[str, Cost]:
         if match:
             outputs = [run / name for name in field(block, "output").split(", ")]
             size = sum(path.stat().st_size for path in outputs if path.is_file()) / 1e6
-            requested = float(re.findall(r"mem_mb=(\d+)", field(block, "resources"))[0])
+            requested = float(next(iter(re.findall(r"mem_mb=(\d+)", field(block, "resources"))), "nan"))
             jobs[rule][str(log)] = Cost(float(match[2]), float(match[3].replace(",", "")), requested, size)
     return {
         rule: Cost(
@@ -78,7 +78,7 @@ def main() -> None:
             for column, digits in zip(zip(*each, strict=True), (1, 0, 0, 1), strict=True)
         ]
         exponents = [""] * 2
-        if len(each) > 1:
+        if len(each) > 1 and rule in found[-2]:
             rise = math.log(sizes[-1] / sizes[-2])
             for number, column in enumerate(([one.seconds for one in each], [one.disk for one in each])):
                 if min(column[-2:]) > 0:

@@ -28,6 +28,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
@@ -324,19 +325,29 @@ def agreement(args: argparse.Namespace) -> None:
     """Print dev and held-out BLEU of `mert` minus those of `mert-moses.pl`, with Welch's interval over seeds."""
     from scipy import stats
 
-    differences = []
+    differences: list[float] = []
+    variances: dict[tuple[str, str], list[float]] = defaultdict(list)
+    costs: dict[str, list[float]] = defaultdict(list)
     print("| split | system | text | mert-moses.pl | mert | difference (95 %, seeds) |\n" + "|---" * 6 + "|")
     for split in map(Path, args.split):
-        theirs, ours = (results_of(split, name) for name in (MERT_MOSES, "mert"))
+        runs = {name: results_of(split, key) for name, key in (("mert-moses.pl", MERT_MOSES), ("mert", "mert"))}
         for system, text in product(("baseline", "rnn"), ("dev", "test")):
-            both = [[found[system, seed][text] for seed in args.seeds] for found in (theirs, ours)]
-            welch = stats.ttest_ind(both[1], both[0], equal_var=False).confidence_interval()
-            means = [statistics.fmean(values) for values in both]
-            differences.append(means[1] - means[0])
-            shown = [f"{mean:.2f} ± {statistics.stdev(values):.2f}" for mean, values in zip(means, both, strict=True)]
-            interval = f"{differences[-1]:+.2f} ({welch.low:+.2f} to {welch.high:+.2f})"
+            both = {name: [found[system, seed][text] for seed in args.seeds] for name, found in runs.items()}
+            welch = stats.ttest_ind(both["mert"], both["mert-moses.pl"], equal_var=False).confidence_interval()
+            difference = statistics.fmean(both["mert"]) - statistics.fmean(both["mert-moses.pl"])
+            differences.append(difference)
+            for name, values in both.items():
+                variances[name, text].append(statistics.variance(values))
+                costs[name] += [runs[name][system, seed]["seconds"] for seed in args.seeds]
+            shown = [f"{statistics.fmean(values):.2f} ± {statistics.stdev(values):.2f}" for values in both.values()]
+            interval = f"{difference:+.2f} ({welch.low:+.2f} to {welch.high:+.2f})"
             print("|", " | ".join([split.name, system, {"test": "held out"}.get(text, text), *shown, interval]), "|")
     print(f"mean over the {len(differences)} cells: {statistics.fmean(differences):+.2f}")
+    for name, seconds in costs.items():
+        dev, test = (statistics.fmean(variances[name, text]) ** 0.5 for text in ("dev", "test"))
+        print(
+            f"{name}: sd over seeds {dev:.2f} on dev, {test:.2f} held out; {statistics.fmean(seconds):.0f} CPU s a run"
+        )
 
 
 def main() -> None:

@@ -8,5 +8,9 @@ class InputError(ValueError):
     """
 
 
+class OtherVersionError(InputError):
+    """A file was written by another version of the program."""
+
+
 class DamagedError(InputError):
     """A compressed file is damaged; the cause is the exception of the decompressor."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.array_file import ArrayFile, write_arrays
-from rnnsmt.base.errors import InputError
+from rnnsmt.base.errors import OtherVersionError
 from rnnsmt.base.kernels.strings import Interner, InternTable
 from rnnsmt.base.paths import StrPath
 from rnnsmt.formats.binary_forms import describe_texts
@@ -55,11 +55,12 @@ def open_automaton(path: StrPath, remedy: str) -> tuple[Automaton, str, Callable
         The automaton, ``texts`` (see ``write_automaton``), and a function that unmaps the pages that were read so far.
 
     Raises:
-        InputError: the file is missing or incomplete, or has another version of the format.
+        InputError: the file is missing or incomplete.
+        OtherVersionError: the file has another version of the format.
     """
     arrays = ArrayFile(path, remedy, writeable=True)
     if arrays.entries.get("format") != FORMAT:
-        raise InputError(f"{path}: not an n-gram model of this version ({FORMAT}); {remedy}")
+        raise OtherVersionError(f"{path}: not an n-gram model of this version ({FORMAT}); {remedy}")
     values = {name: arrays[name].view(_STRUCTURED.get(name, arrays[name].dtype)) for name in LmArrays._fields}
     words = {name: arrays[f"word {name}"] for name in InternTable._fields if name != "size"}
     table = InternTable(**words, size=np.array([len(words["hashes"])], np.int64))

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rnnsmt.base.array_file import ArrayFile, write_arrays
-from rnnsmt.base.errors import InputError
+from rnnsmt.base.errors import InputError, OtherVersionError
 from rnnsmt.base.kernels.decorator import INNER, kernel
 from rnnsmt.base.kernels.numbers import mix
 from rnnsmt.base.kernels.probing import first_slot, next_slot
@@ -196,11 +196,12 @@ def open_table(path: StrPath, remedy: str) -> PhraseTable:
         remedy: advice at the end of error messages.
 
     Raises:
-        InputError: the file is missing or incomplete, or has another version of the format.
+        InputError: the file is missing or incomplete.
+        OtherVersionError: the file has another version of the format.
     """
     arrays = ArrayFile(path, remedy, writeable=True)
     if arrays.entries.get("format") != FORMAT:
-        raise InputError(f"{path}: not a phrase table of this version ({FORMAT}); {remedy}")
+        raise OtherVersionError(f"{path}: not a phrase table of this version ({FORMAT}); {remedy}")
     pairs = len(arrays["target offsets"]) - 1
     vocabularies = (arrays[f"{side} vocabulary"].tobytes() for side in SIDES)
     source_words = Interner()

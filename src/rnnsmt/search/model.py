@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rnnsmt.base.errors import InputError
+from rnnsmt.base.errors import InputError, OtherVersionError
 from rnnsmt.base.paths import StrPath
 from rnnsmt.formats.binary_forms import (
     REMEDY,
@@ -45,6 +45,8 @@ from rnnsmt.search.phrase_pairs import MAX_SOURCE_PHRASE, load_phrase_table, loa
 
 UNKNOWN_WORD_SCORE = -100.0
 """Score of an unknown word: the logarithm of 0, floored as in Moses."""
+
+OTHER_VERSION = "was written by another version of rnnsmt"
 
 PHRASE_SCORES = ("p(source|target)", "lex(source|target)", "p(target|source)", "lex(target|source)")
 """Columns of a phrase table, in Moses' order."""
@@ -165,7 +167,7 @@ def used_file(ini: MosesIni, directory: Path | None, feature: Feature) -> Path:
         directory: as ``model_dir`` of ``load_model``.
 
     Raises:
-        InputError: there is no such file, or a binary form was written by another version.
+        InputError: there is no such file, or only a binary form of another version.
     """
 
     def ignore(path: Path, reason: str) -> None:
@@ -201,7 +203,13 @@ def _map_table(
     text, binaries = model_files(ini, directory, dictionary)
     texts = [text] if reordering is None else [text, _text_file(ini, directory, reordering)]
     for path in binaries:
-        table = open_table(path, REMEDY)
+        try:
+            table = open_table(path, REMEDY)
+        except OtherVersionError:
+            if not text.is_file():
+                raise
+            report(path, OTHER_VERSION)
+            continue
         if links and table.affiliations is None:
             reason: str | None = "has no word alignment of the phrase pairs, which the joint model requires"
         elif table.log_scores.shape[1] != columns or (
@@ -230,7 +238,13 @@ def _map_lm(
     """
     text, binaries = model_files(ini, directory, feature)
     for path in binaries:
-        lm, description, release = open_automaton(path, REMEDY)
+        try:
+            lm, description, release = open_automaton(path, REMEDY)
+        except OtherVersionError:
+            if not text.is_file():
+                raise
+            report(path, OTHER_VERSION)
+            continue
         reason = changed_text(description, [text])
         if reason is None:
             return path, lm, release
@@ -274,11 +288,16 @@ def binarize(ini: MosesIni, directory: Path | None, output_dir: Path | None) -> 
 
     Returns:
         The paths of the binary forms, beginning with that of the table, and the table.
+
+    Raises:
+        InputError: a file is missing or malformed, or two binary forms would have the same path.
     """
     dictionary, reordering, _ = _table_features(ini)
     lms = [ini.located(feature, directory) for feature in some(ini, LANGUAGE_MODELS)]
     texts = [ini.located(feature, directory) for feature in (dictionary, reordering) if feature is not None]
     outputs = [(output_dir or path.parent) / binary_name(path) for path in [texts[0], *lms]]
+    if len(set(outputs)) < len(outputs):
+        raise InputError(f"{ini.path}: files differ only in the suffix, so that their binary files would have one name")
     descriptions = [describe_texts(paths) for paths in [texts, *([path] for path in lms)]]
     automata = [load_automaton(path) for path in lms]  # all files are read before the first one is written
     table = read_table(ini, directory)

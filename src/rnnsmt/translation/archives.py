@@ -24,6 +24,7 @@ from rnnsmt.base.errors import InputError
 from rnnsmt.base.opening import decompressed, sha256
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import say, warn
+from rnnsmt.base.reading import read_lines
 from rnnsmt.base.writing import TEMPORARY
 from rnnsmt.corpus.download import TAR_DAMAGED, fetch_first, is_plain, open_tar
 from rnnsmt.formats.binary_forms import SUFFIX as BINARY
@@ -131,12 +132,12 @@ def _unpack(archive: Path, name: str, directory: Path) -> None:
                     raise InputError(f"{name}: was changed while it was read; run the same command again")
             _check_sums(unpacked, digests, name)
             _check_networks(unpacked, name)
-            _binarize(unpacked)
             try:
                 unpacked.rename(directory)
             except OSError:
                 if not directory.is_dir():  # otherwise another process has just unpacked it
                     raise
+                return
     except InputError:
         raise
     except TAR_DAMAGED as error:
@@ -149,22 +150,24 @@ def _unpack(archive: Path, name: str, directory: Path) -> None:
             "another directory"
         ) from None
     say(f"unpacked {name} into {directory}")
+    _binarize(directory)
 
 
 def _binarize(directory: Path) -> None:
-    """Write the binary forms of an unpacked model into its directory, whatever paths its ini contains.
+    """Write the binary forms of an unpacked model into its directory, unless its ini names files elsewhere.
 
-    Files that are missing or malformed are reported by the command that reads the model, with their final paths.
+    Without them, for example after an interruption, the text files are read.
     """
-    from rnnsmt.formats.ini import MosesIni
+    from rnnsmt.formats.ini import PHRASE_DICTIONARY, MosesIni
     from rnnsmt.search.model import binarize
 
     try:
-        binarize(MosesIni.read(directory / "moses.ini"), directory, directory)
-    except InputError:
-        return
-    except OSError as error:
-        warn(f"cannot write binary files of the tables and language models ({error.strerror}); each start reads text")
+        ini = MosesIni.read(directory / "moses.ini")
+        texts = [one for one in ini.features if one.is_lm or one.kind in (PHRASE_DICTIONARY, "LexicalReordering")]
+        if all(ini.located(text, directory).parent == directory for text in texts):
+            binarize(ini, directory, directory)
+    except (InputError, OSError, MemoryError) as error:
+        warn(f"the binary files of {directory} are not written: {error}")
 
 
 def _extract(members: tarfile.TarFile, directory: Path, name: str) -> dict[str, str]:
@@ -236,8 +239,11 @@ def _check_networks(directory: Path, name: str) -> None:
 
     name: name of the archive in messages.
     """
-    lines = (directory / "moses.ini").read_text(errors="replace") if (directory / "moses.ini").is_file() else ""
-    for kind in {line.partition(" ")[0] for line in lines.splitlines()} - {""}:
+    try:
+        words = [line.split() for line in read_lines(directory / "moses.ini")]
+    except InputError:
+        return  # no command reads such a model
+    for kind in {line[0] for line in words if line}:
         if kind == kind.upper() and (package := SEARCH_FEATURES.package(kind.lower())):
             raise InputError(
                 f"{name}: its feature {kind} is computed by code of the package {package}; if you trust the archive, "

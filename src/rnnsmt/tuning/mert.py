@@ -35,8 +35,8 @@ LEAST_MOVE = np.float32(0.00015)
 """Minimum distance of a move along a line; shorter moves are replaced by 0."""
 
 BELOW = np.float32(0.0001)
-"""A line is below a corner of an envelope if its distance exceeds this share of the numbers that are added there, which
-is a thousand times the rounding errors."""
+"""A line is below a corner of an envelope if its distance exceeds this share of the numbers that are added there. The
+share is a thousand times the rounding errors, unless scores differ by more than a thousand times these numbers."""
 
 LARGEST = np.float32(np.finfo(np.float32).max)
 
@@ -123,7 +123,9 @@ class AxisSearch:
         self._keys = np.empty(size, np.int64)
         self._xs = np.empty(size, np.float32)
         self._corners = np.empty((size, 2), np.int32)
-        self._logs = logarithms(pool.sentences * int(pool.statistics.max(initial=0)) + 1)
+        first = pool.offsets[:-1][np.diff(pool.offsets) > 0]  # of the sentences with candidates
+        longest = np.maximum.reduceat(pool.statistics.max(axis=1), first) if len(first) else first
+        self._logs = logarithms(int(longest.sum()) + 1)
 
     def move_to(self, weights: NDArray[np.float32]) -> None:
         """Move to the point ``weights`` ``[F]``: compute the scores and the best candidate of each sentence there."""
@@ -156,7 +158,7 @@ def sortable(bits, number):
     With integers, compilers and numpy vectorise maxima and sorting.
 
     Args:
-        bits: int32, the bits of the value, which is not -0.0.
+        bits: int32, the bits of the value; -0.0 comes before 0.0.
         number: from 0 to 2^32 - 1, see ``numbered``.
     """
     wide = np.int64(bits)

@@ -36,8 +36,9 @@ def test_agreement_is_the_mean_over_the_cells(tuning, tmp_path, capsys):
         path = tmp_path / f"fresh1/tuning/{optimizer}/{system}/run{seed}/result.json"
         path.parent.mkdir(parents=True)
         better = 0.4 * (optimizer == "mert" and system == "rnn")
-        path.write_text(json.dumps({"dev": 50 + seed / 10 + better, "test": 40 + seed / 10}))
+        path.write_text(json.dumps({"dev": 50 + seed / 10 + better, "test": 40 + seed / 10, "seconds": 9}))
     tuning.agreement(Namespace(split=[str(tmp_path / "fresh1")], seeds=[1, 2]))
     printed = capsys.readouterr().out
     assert "| fresh1 | rnn | dev | 50.15 ± 0.07 | 50.55 ± 0.07 | +0.40 (" in printed
     assert "mean over the 4 cells: +0.10" in printed
+    assert "mert: sd over seeds 0.07 on dev, 0.07 held out; 9 CPU s a run" in printed

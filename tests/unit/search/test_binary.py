@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from rnnsmt.base.array_file import ArrayFile
+from rnnsmt.base.errors import InputError
 from rnnsmt.cli import main
 from rnnsmt.formats.ini import MosesIni
 from rnnsmt.lm import automaton_file
@@ -253,13 +254,9 @@ def test_the_used_files_are_those_that_the_search_reads(directory: Path) -> None
         (lambda data: b"phrase ||| table\n", "not a complete file of arrays"),
         (lambda data: data[:300], "not a complete file of arrays"),
         (lambda data: data[:-1], "not a complete file of arrays"),
-        (
-            lambda data: data.replace(b"-table-1", b"-table-0"),
-            r"not a phrase table of this version \(rnnsmt-phrase-table",
-        ),
     ],
 )
-def test_incomplete_files_and_other_versions(
+def test_incomplete_files(
     directory: Path, capsys: pytest.CaptureFixture[str], change: Callable[[bytes], bytes], sentence: str
 ) -> None:
     path = binarize(directory)
@@ -268,6 +265,29 @@ def test_incomplete_files_and_other_versions(
     assert re.search(
         rf"{re.escape(str(path))}: {sentence}.*; create it again with `rnnsmt search binarize`, or remove", found
     ), found
+
+
+@pytest.mark.parametrize("name", [TABLE, LM])
+def test_files_of_another_version(directory: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """They are replaced by the text files, if these exist."""
+    binarize(directory)
+    path, expected = directory / "model" / name, outputs(directory)
+    data = path.read_bytes()
+    path.write_bytes(re.sub(rb"(rnnsmt-[a-z-]+)-1", rb"\1-0", data))
+    assert path.read_bytes() != data
+    assert outputs(directory) == expected
+    assert f"{name}: was written by another version of rnnsmt; using the text files" in capsys.readouterr().err
+    for text in ("phrase-table", "reordering", "lm.arpa"):
+        (directory / "model" / text).unlink()
+    assert re.search(rf"{name}: not an? .* of this version .*; create it again", refused(directory, capsys))
+
+
+def test_binary_files_of_one_name(directory: Path) -> None:
+    (directory / "model/lm.arpa").rename(directory / "model/phrase-table.arpa")
+    path = directory / "model/moses.ini"
+    path.write_text(path.read_text().replace("lm.arpa", "phrase-table.arpa"))
+    with pytest.raises(InputError, match="differ only in the suffix"):
+        search_model.binarize(MosesIni.read(path), None, None)
 
 
 def test_wrong_text_files_leave_nothing(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -732,8 +732,11 @@ def test_an_archive_does_not_load_another_package(system, monkeypatch, tmp_path)
     directory = tmp_path / "forged"
     shutil.copytree(system, directory)
     with_line(directory, "TOPIC name=TOPIC0 path=model.safetensors unknown=class")
-    with pytest.raises(InputError, match=r"TOPIC is computed by code of the package their-networks 1\.2"):
-        archives._check_networks(directory, "forged.tar")
+    ini = (directory / "moses.ini").read_text()
+    for line in ("TOPIC name", " TOPIC name", "\tTOPIC\tname"):
+        (directory / "moses.ini").write_text(ini.replace("TOPIC name", line))
+        with pytest.raises(InputError, match=r"TOPIC is computed by code of the package their-networks 1\.2"):
+            archives._check_networks(directory, "forged.tar")
     archives._check_networks(system, "a.tar")
 
 
