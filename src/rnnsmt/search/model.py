@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ from rnnsmt.search.phrase_pairs import MAX_SOURCE_PHRASE, load_phrase_table, loa
 UNKNOWN_WORD_SCORE = -100.0
 """Score of an unknown word: the logarithm of 0, floored as in Moses."""
 
-OTHER_VERSION = "was written by another version of rnnsmt"
+Form = TypeVar("Form")
 
 PHRASE_SCORES = ("p(source|target)", "lex(source|target)", "p(target|source)", "lex(target|source)")
 """Columns of a phrase table, in Moses' order."""
@@ -187,6 +187,19 @@ def _table_features(ini: MosesIni) -> tuple[Feature, Feature | None, bool]:
     return some(ini, (PHRASE_DICTIONARY,))[0], single(ini, "LexicalReordering"), links
 
 
+def _mapped(
+    open_form: Callable[[Path, str], Form], path: Path, text: Path, report: Callable[[Path, str], None]
+) -> Form | None:
+    """Map a binary form; return None, after ``report``, if another version wrote it and its text file exists."""
+    try:
+        return open_form(path, REMEDY)
+    except OtherVersionError:
+        if not text.is_file():
+            raise
+    report(path, "was written by another version of rnnsmt")
+    return None
+
+
 def _map_table(
     ini: MosesIni, directory: Path | None, report: Callable[[Path, str], None]
 ) -> tuple[Path, PhraseTable] | None:
@@ -203,12 +216,8 @@ def _map_table(
     text, binaries = model_files(ini, directory, dictionary)
     texts = [text] if reordering is None else [text, _text_file(ini, directory, reordering)]
     for path in binaries:
-        try:
-            table = open_table(path, REMEDY)
-        except OtherVersionError:
-            if not text.is_file():
-                raise
-            report(path, OTHER_VERSION)
+        table = _mapped(open_table, path, text, report)
+        if table is None:
             continue
         if links and table.affiliations is None:
             reason: str | None = "has no word alignment of the phrase pairs, which the joint model requires"
@@ -238,13 +247,10 @@ def _map_lm(
     """
     text, binaries = model_files(ini, directory, feature)
     for path in binaries:
-        try:
-            lm, description, release = open_automaton(path, REMEDY)
-        except OtherVersionError:
-            if not text.is_file():
-                raise
-            report(path, OTHER_VERSION)
+        mapped = _mapped(open_automaton, path, text, report)
+        if mapped is None:
             continue
+        lm, description, release = mapped
         reason = changed_text(description, [text])
         if reason is None:
             return path, lm, release
