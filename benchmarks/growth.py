@@ -1,22 +1,29 @@
 """Measure how CPU time, memory and disk of the jobs of the workflow grow with the text, from the logs of several runs.
 
-python benchmarks/growth.py RUN RUN ...
+    python benchmarks/growth.py RUN RUN ... --at 348
 
 A job's log ends with its CPU seconds and peak memory, the log of Snakemake has its memory request, and its outputs have
-their sizes. Jobs of a rule are added up; the memory is that of the largest job. A column gives the exponent between the
-two largest runs, i.e. k where the cost grows as N^k with the number N of target words.
+their sizes. Jobs of a rule are added up, separately for every aligner, network, column and system; the memory is that
+of the largest job. The exponent is k where a cost grows as N^k with the number N of target words: the slope of the
+least-squares line through the logarithms of all runs of at least a fifth of the largest one, because the start of a
+process dominates in smaller runs. ``--at`` extrapolates from the largest run, in proportion to N and by the exponent.
 """
 
 import argparse
-import math
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 JOB = re.compile(r"^(?:local)?rule (\w+):\n((?: +.*\n)+)", re.MULTILINE)
 
 LAST = re.compile(r"([\d.]+) s, ([\d.]+) CPU s, peak ([\d,]+) MB$")
+
+KIND = re.compile(r"\b(?:aligner|name|column|system)=(\w+)")
+"""Wildcards that choose what a rule does; the others choose texts, languages and runs."""
 
 
 class Cost(NamedTuple):
@@ -45,7 +52,10 @@ def costs(run: Path) -> dict[str, Cost]:
             outputs = [run / name for name in field(block, "output").split(", ")]
             size = sum(path.stat().st_size for path in outputs if path.is_file()) / 1e6
             requested = float(next(iter(re.findall(r"mem_mb=(\d+)", field(block, "resources"))), "nan"))
-            jobs[rule][str(log)] = Cost(float(match[2]), float(match[3].replace(",", "")), requested, size)
+            kind = " ".join(KIND.findall(field(block, "wildcards")))
+            jobs[f"{rule} {kind}".strip()][str(log)] = Cost(
+                float(match[2]), float(match[3].replace(",", "")), requested, size
+            )
     return {
         rule: Cost(
             sum(job.seconds for job in each.values()),
@@ -63,27 +73,48 @@ def words(run: Path) -> int:
     return int(re.findall(r"target words ([\d,]+)", log)[-1].replace(",", ""))
 
 
+def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """Return the slope of log value by log size over the runs of at least a fifth of the largest; nan for one run."""
+    used = [(size, value) for size, value in zip(sizes, values, strict=True) if 5 * size >= max(sizes) and value > 0]
+    x, y = np.log(np.array(used, np.float64)).reshape(-1, 2).T
+    return float(np.polyfit(x, y, 1)[0]) if len(used) > 1 else float("nan")
+
+
+def extrapolated(value: float, ratio: float, power: float) -> str:
+    """Return the lower and the upper of a value in proportion to the size, and by its exponent."""
+    low, high = sorted((value * ratio, value * ratio**power))
+    return f"{low:,.2g} to {high:,.2g}" if f"{low:,.2g}" != f"{high:,.2g}" else f"{low:,.2g}"
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", nargs="+", type=Path, help="directory of a run")
-    runs = sorted(parser.parse_args().run, key=words)
-    sizes, found = [words(run) for run in runs], [costs(run) for run in runs]
-    print("million words: " + ", ".join(f"{size / 1e6:.2f}" for size in sizes) + "\n")
-    print("| rule | CPU s | exponent | MB of memory | requested | MB of disk | exponent |\n" + "|---" * 7 + "|")
+    parser.add_argument("--at", type=float, metavar="X", help="extrapolate to X million target words")
+    args = parser.parse_args()
+    runs = sorted(args.run, key=words)
+    sizes, found = [words(run) / 1e6 for run in runs], [costs(run) for run in runs]
+    print("million words: " + ", ".join(f"{size:.2f}" for size in sizes) + "\n")
+    head = ["rule", "CPU s", "exponent", "MB of memory", "exponent", "requested", "MB of disk", "exponent"]
+    head += [f"at {args.at:g}: hours", "GB of memory", "GB of disk"] if args.at else []
+    print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
     for rule in found[-1]:
-        each = [one[rule] for one in found if rule in one]
-        shown = [
-            " / ".join(f"{value:,.{digits}f}" for value in column)
-            for column, digits in zip(zip(*each, strict=True), (1, 0, 0, 1), strict=True)
-        ]
-        exponents = [""] * 2
-        if len(each) > 1 and rule in found[-2]:
-            rise = math.log(sizes[-1] / sizes[-2])
-            for number, column in enumerate(([one.seconds for one in each], [one.disk for one in each])):
-                if min(column[-2:]) > 0:
-                    exponents[number] = f"{math.log(column[-1] / column[-2]) / rise:.2f}"
-        print("|", " | ".join([rule, shown[0], exponents[0], shown[1], shown[2], shown[3], exponents[1]]), "|")
+        measured = [(size, one[rule]) for size, one in zip(sizes, found, strict=True) if rule in one]
+        columns = {key: [getattr(cost, key) for _, cost in measured] for key in Cost._fields}
+        shown = {
+            key: " / ".join(f"{value:,.{digits}f}" for value in columns[key])
+            for key, digits in zip(Cost._fields, (1, 0, 0, 1), strict=True)
+        }
+        powers = {key: exponent([size for size, _ in measured], values) for key, values in columns.items()}
+        rises = {key: "" if np.isnan(power) else f"{power:.2f}" for key, power in powers.items()}
+        cells = [rule, shown["seconds"], rises["seconds"], shown["peak"], rises["peak"], shown["requested"]]
+        cells += [shown["disk"], rises["disk"]]
+        if args.at:
+            cells += [
+                extrapolated(columns[key][-1] / unit, args.at / sizes[-1], powers[key])
+                for key, unit in (("seconds", 3600), ("peak", 1000), ("disk", 1000))
+            ]
+        print("|", " | ".join(cells), "|")
 
 
 if __name__ == "__main__":

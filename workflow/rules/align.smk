@@ -44,7 +44,7 @@ else:
             direction="forward|reverse",
         threads: LONG_THREADS
         resources:
-            mem_mb=megabytes(430, 25),
+            mem_mb=megabytes(500, 25),
             runtime=longest,
         params:
             version=lambda w: version("align", "words", registries.ALIGNERS.package(w.aligner)),

@@ -65,7 +65,7 @@ rule cslm_prepare:
     log:
         "results/logs/cslm/prepare.log",
     resources:
-        mem_mb=megabytes(150),
+        mem_mb=megabytes(200, 0.5),
         runtime=minutes(15, 0.05),
     params:
         version=version("networks", "prepare"),

@@ -278,12 +278,15 @@ def centre(model: FeedForwardLM, contexts: Tensor) -> None:
     n-grams. This is necessary after self-normalised training with dropout: the penalty was applied to networks with
     dropped units, in which ln Z differs from that of the full network.
     """
-    hidden, log_sums = [], []
-    for batch in contexts.to(model.R.device).split(CENTRING_ROWS):
-        g = model.hidden(batch)
-        hidden.append(g.double().cpu().numpy())
-        log_sums.append(torch.logsumexp(g @ model.W_o.t() + model.b_o, 1).double().cpu().numpy())
-    x, y = np.concatenate(hidden), np.concatenate(log_sums)
+    x, y = np.empty((len(contexts), model.W_o.shape[1])), np.empty(len(contexts))
+    # one buffer: small arrays that are kept between new ones would take pieces of freed ones, which then are too small
+    space = model.W_o.new_empty(CENTRING_ROWS, len(model.W_o))
+    for begin in range(0, len(contexts), CENTRING_ROWS):
+        rows = slice(begin, begin + CENTRING_ROWS)
+        g = model.hidden(contexts[rows].to(model.R.device))
+        units = torch.mm(g, model.W_o.t(), out=space[: len(g)]).add_(model.b_o)
+        x[rows] = g.double().cpu().numpy()
+        y[rows] = torch.logsumexp(units, 1).double().cpu().numpy()
     x_mean, y_mean = x.mean(0), y.mean()
     x, y = x - x_mean, y - y_mean  # centred: the intercept c = y_mean - x_mean . a is not penalised
     square = float((x**2).mean())
