@@ -6,7 +6,8 @@ A job's log ends with its CPU seconds and peak memory, the log of Snakemake has 
 their sizes. Jobs of a rule are added up, separately for every aligner, network, column and system; the memory is that
 of the largest job. The exponent is k where a cost grows as N^k with the number N of target words: the slope of the
 least-squares line through the logarithms of all runs of at least a fifth of the largest one, because the start of a
-process dominates in smaller runs. ``--at`` extrapolates from the largest run, in proportion to N and by the exponent.
+process dominates in smaller runs. ``--at`` extrapolates by this line and by a straight line through the same runs, of
+which the memory of a process needs one, because it does not begin at 0.
 """
 
 import argparse
@@ -73,24 +74,26 @@ def words(run: Path) -> int:
     return int(re.findall(r"target words ([\d,]+)", log)[-1].replace(",", ""))
 
 
-def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """Return the slope of log value by log size over the runs of at least a fifth of the largest; nan for one run."""
-    used = [(size, value) for size, value in zip(sizes, values, strict=True) if 5 * size >= max(sizes) and value > 0]
-    x, y = np.log(np.array(used, np.float64)).reshape(-1, 2).T
-    return float(np.polyfit(x, y, 1)[0]) if len(used) > 1 else float("nan")
+def fits(sizes: Sequence[float], values: Sequence[float], at: float) -> tuple[float, list[float]]:
+    """Fit a power and a straight line by least squares to the runs of at least a fifth of the largest one.
 
-
-def extrapolated(value: float, ratio: float, power: float) -> str:
-    """Return the lower and the upper of a value in proportion to the size, and by its exponent."""
-    low, high = sorted((value * ratio, value * ratio**power))
-    return f"{low:,.2g} to {high:,.2g}" if f"{low:,.2g}" != f"{high:,.2g}" else f"{low:,.2g}"
+    Returns:
+        The exponent, and the values of both fits at the size ``at``, the smaller one first; nan and none for one run.
+    """
+    used = np.array([pair for pair in zip(sizes, values, strict=True) if 5 * pair[0] >= max(sizes) and pair[1] > 0])
+    if len(used) < 2:
+        return float("nan"), []
+    x, y = used.T
+    exponent, logarithm = np.polyfit(np.log(x), np.log(y), 1)
+    slope, base = np.polyfit(x, y, 1)
+    return float(exponent), sorted([float(np.exp(logarithm) * at**exponent), float(base + slope * at)])
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", nargs="+", type=Path, help="directory of a run")
-    parser.add_argument("--at", type=float, metavar="X", help="extrapolate to X million target words")
+    parser.add_argument("--at", type=float, metavar="X", default=0.0, help="extrapolate to X million target words")
     args = parser.parse_args()
     runs = sorted(args.run, key=words)
     sizes, found = [words(run) / 1e6 for run in runs], [costs(run) for run in runs]
@@ -105,13 +108,13 @@ def main() -> None:
             key: " / ".join(f"{value:,.{digits}f}" for value in columns[key])
             for key, digits in zip(Cost._fields, (1, 0, 0, 1), strict=True)
         }
-        powers = {key: exponent([size for size, _ in measured], values) for key, values in columns.items()}
-        rises = {key: "" if np.isnan(power) else f"{power:.2f}" for key, power in powers.items()}
+        fitted = {key: fits([size for size, _ in measured], values, args.at) for key, values in columns.items()}
+        rises = {key: "" if np.isnan(power) else f"{power:.2f}" for key, (power, _) in fitted.items()}
         cells = [rule, shown["seconds"], rises["seconds"], shown["peak"], rises["peak"], shown["requested"]]
         cells += [shown["disk"], rises["disk"]]
         if args.at:
             cells += [
-                extrapolated(columns[key][-1] / unit, args.at / sizes[-1], powers[key])
+                " to ".join(f"{value / unit:.2g}" for value in fitted[key][1])
                 for key, unit in (("seconds", 3600), ("peak", 1000), ("disk", 1000))
             ]
         print("|", " | ".join(cells), "|")
