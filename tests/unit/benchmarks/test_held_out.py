@@ -165,7 +165,7 @@ def table_rows(directory: Path, held_out, texts) -> list[str]:
 
 
 def test_the_primary_row_comes_from_the_archive(held_out, tmp_path):
-    texts = [text for text in held_out.PUBLISHED if text.pattern == "moses-fresh?"]
+    texts = [text for text in held_out.PUBLISHED if text.pattern == "moses-fresh?"][:1]
     row = table_rows(tmp_path, held_out, texts)[-1]
     assert row in (ROOT / "docs/results.md").read_text()
     gain = re.search(r"\*\*(.*)\*\*", row)[1]
