@@ -88,7 +88,7 @@ rule prepare_bitext:
     priority: 10
     threads: STAGE_THREADS
     resources:
-        mem_mb=megabytes(300),
+        mem_mb=per_process(150, 200),
         runtime=minutes(15, 0.1),
     params:
         version=version("corpus", "prepare"),
@@ -116,7 +116,7 @@ rule prepare_mono:
     priority: 10
     threads: STAGE_THREADS
     resources:
-        mem_mb=megabytes(300),
+        mem_mb=per_process(150, 200),
         runtime=minutes(15, 0.1),
     params:
         version=version("corpus", "prepare"),
@@ -201,7 +201,7 @@ rule truecase:
         "results/logs/corpus/truecase.{corpus}.{lang}.log",
     threads: STAGE_THREADS
     resources:
-        mem_mb=megabytes(300),
+        mem_mb=per_process(150, 150),
         runtime=minutes(15, 0.1),
     params:
         version=version("corpus", "truecase"),

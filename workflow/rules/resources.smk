@@ -79,6 +79,11 @@ def megabytes(base, slope=0, most=None):
     return memory
 
 
+def per_process(base, each):
+    """Return mem_mb of a stage whose threads are processes: base + each × threads."""
+    return lambda wildcards, threads, attempt: request(base + each * threads, attempt)
+
+
 # Main memory (MB) of jobs of a network with the presets demo, small and paper; it does not depend on the size of the text.
 # Processors differ: training the RNN of the demo corpus takes up to 1.1 GB on an AMD EPYC with avx512_bf16.
 NETWORK_MB = {

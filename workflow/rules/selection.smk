@@ -38,7 +38,7 @@ rule selection_score_bitext:
         "results/logs/selection/score.bitext.{corpus}.log",
     threads: STAGE_THREADS
     resources:
-        mem_mb=megabytes(300),
+        mem_mb=per_process(150, 150),
         runtime=minutes(15, 0.05),
     params:
         version=version("selection", "score"),
@@ -60,7 +60,7 @@ rule selection_score_mono:
         "results/logs/selection/score.mono.{corpus}.log",
     threads: STAGE_THREADS
     resources:
-        mem_mb=megabytes(300),
+        mem_mb=per_process(150, 150),
         runtime=minutes(15, 0.05),
     params:
         version=version("selection", "score"),

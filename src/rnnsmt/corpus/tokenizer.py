@@ -37,8 +37,8 @@ from rnnsmt.base.writing import atomic_text
 from rnnsmt.corpus.detokenizer import DELAYED_START, DOTTED_I, SENTENCE_END
 from rnnsmt.corpus.words import COLON, ELISION, GERSHAYIM, Words, has_lower_case, hide_addresses, is_plain_word, show
 
-MEMORY_ENTRIES = 500_000
-"""Maximum number of cached chunks; the cache is then cleared."""
+MEMORY_ENTRIES = 250_000
+"""Maximum number of cached chunks of a side, up to 70 MB in every process; the cache is then cleared."""
 
 MEMORY_CHUNK = 100
 """Maximum length of a cached chunk in characters; longer ones rarely recur."""
