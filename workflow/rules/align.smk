@@ -65,7 +65,7 @@ else:
         wildcard_constraints:
             heuristic=HEURISTICS,
         resources:
-            mem_mb=megabytes(450),
+            mem_mb=megabytes(450, 0.5),
             runtime=minutes(15, 0.05),
         params:
             version=lambda w: version("align", "symmetrize", registries.SYMMETRIZATIONS.package(w.heuristic)),

@@ -147,7 +147,7 @@ else:
             "results/logs/phrases/export.log",
         threads: STAGE_THREADS
         resources:
-            mem_mb=megabytes(450),
+            mem_mb=megabytes(450, 0.04),
             runtime=minutes(30, 0.02),
         params:
             version=version("phrases", "export"),
