@@ -93,7 +93,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", nargs="+", type=Path, help="directory of a run")
-    parser.add_argument("--at", type=float, metavar="X", default=0.0, help="extrapolate to X million target words")
+    parser.add_argument("--at", type=float, metavar="X", help="extrapolate to X million target words")
     args = parser.parse_args()
     runs = sorted(args.run, key=words)
     sizes, found = [words(run) / 1e6 for run in runs], [costs(run) for run in runs]
@@ -108,7 +108,8 @@ def main() -> None:
             key: " / ".join(f"{value:,.{digits}f}" for value in columns[key])
             for key, digits in zip(Cost._fields, (1, 0, 0, 1), strict=True)
         }
-        fitted = {key: fits([size for size, _ in measured], values, args.at) for key, values in columns.items()}
+        at = args.at or sizes[-1]
+        fitted = {key: fits([size for size, _ in measured], values, at) for key, values in columns.items()}
         rises = {key: "" if np.isnan(power) else f"{power:.2f}" for key, (power, _) in fitted.items()}
         cells = [rule, shown["seconds"], rises["seconds"], shown["peak"], rises["peak"], shown["requested"]]
         cells += [shown["disk"], rises["disk"]]

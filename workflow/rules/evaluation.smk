@@ -63,7 +63,7 @@ else:
         threads: SEARCH_THREADS
         resources:
             **SEARCH_ON_DEVICE,
-            mem_mb=search_megabytes(480, 6, neural=(400, 18500)),
+            mem_mb=DECODING_MB,
             runtime=minutes(240 * len(SETS) * len(RUNS)),
         params:
             version=version("search", "decode"),

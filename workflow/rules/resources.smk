@@ -2,9 +2,9 @@
 # jobs share the memory, and the time is not limited.
 #
 # The requests stand beside the commands. They are linear functions of the size of the input files in MB (compressed, if
-# they are), set on Multi30k, mini-wmt and ten million words of laws; every further attempt requests more. Memory that
-# grows with the vocabulary grows more slowly than the text, so the requests for large corpora are higher than necessary;
-# --set-resources and profiles override them.
+# they are), set on Multi30k, mini-wmt and ten million words of laws, and compared with the peaks on 0.4 to 15 million
+# tokens (research/scale.md); every further attempt requests more. Memory that grows with the vocabulary grows more slowly
+# than the text, so the requests for large corpora are higher than necessary; --set-resources and profiles override them.
 import psutil
 
 from rnnsmt.nnjm.settings import JointSettings
@@ -145,6 +145,10 @@ def search_megabytes(base, slope, neural):
         return request(needed, attempt)
 
     return memory
+
+
+# Of the jobs that decode all texts of a system.
+DECODING_MB = search_megabytes(480, 6, neural=(400, 18500))
 
 
 def minutes(base, slope=0, parts=lambda wildcards: 1):

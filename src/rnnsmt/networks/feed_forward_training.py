@@ -281,9 +281,10 @@ def centre(model: FeedForwardLM, contexts: Tensor) -> None:
     x, y = np.empty((len(contexts), model.W_o.shape[1])), np.empty(len(contexts))
     # one buffer: small arrays that are kept between new ones would take pieces of freed ones, which then are too small
     space = model.W_o.new_empty(CENTRING_ROWS, len(model.W_o))
+    contexts = contexts.to(model.R.device)
     for begin in range(0, len(contexts), CENTRING_ROWS):
         rows = slice(begin, begin + CENTRING_ROWS)
-        g = model.hidden(contexts[rows].to(model.R.device))
+        g = model.hidden(contexts[rows])
         units = torch.mm(g, model.W_o.t(), out=space[: len(g)]).add_(model.b_o)
         x[rows] = g.double().cpu().numpy()
         y[rows] = torch.logsumexp(units, 1).double().cpu().numpy()
