@@ -14,7 +14,8 @@ other sentences, so translations do not depend on the number of sentences in pro
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from itertools import cycle
+from typing import NamedTuple, TypeVar
 
 from rnnsmt.search.kernels import stack as kernels
 from rnnsmt.search.kernels.neural_choice import next_stack
@@ -26,20 +27,27 @@ from rnnsmt.search.sentence_search import LEAST_ROOM, SentenceSearch
 T = TypeVar("T")
 
 
+class _Workspace(NamedTuple):
+    """Workspace of a sentence, with its capacity in source words, and the thread whose scratch space it uses."""
+
+    room: int
+    thread: int
+    work: Work
+
+
 class _Sentence:
     """Sentence in progress.
 
     Attributes:
         number: index of the sentence in the text.
         words: number of source words.
-        room: capacity of its workspace, in source words.
-        work: its workspace.
+        workspace: its workspace.
         stack: number of the stack to be filled next.
         chosen: numbers of cells, requests and groups that ``choose_for_neural`` has selected for this stack.
     """
 
-    def __init__(self, number: int, words: int, room: int, work: Work) -> None:
-        self.number, self.words, self.room, self.work = number, words, room, work
+    def __init__(self, number: int, words: int, workspace: _Workspace) -> None:
+        self.number, self.words, self.workspace, self.work = number, words, workspace, workspace.work
         self.stack = 0
         self.chosen = (0, 0, 0)
 
@@ -49,7 +57,8 @@ class LockstepSearch:
 
     Each workspace has a capacity of ``LEAST_ROOM`` words times a power of two, and is reused. The total capacity of all
     workspaces is ``SearchOptions.together`` times ``LEAST_ROOM`` words. If sentences are long, fewer of them are in
-    progress at a time, so memory does not grow with the length of the sentences.
+    progress at a time, so memory does not grow with the length of the sentences. Each workspace belongs to a thread,
+    because the workspaces of a thread share the scratch space of the kernels (3 MB by default).
 
     Args:
         search: the search, which must have neural features.
@@ -58,7 +67,9 @@ class LockstepSearch:
 
     def __init__(self, search: SentenceSearch, pool: ThreadPoolExecutor) -> None:
         self.search, self.pool = search, pool
-        self.idle: list[tuple[int, Work]] = []
+        self.idle: list[_Workspace] = []
+        self.scratch = [search.new_scratch() for _ in range(max(search.options.threads, 1))]
+        self.threads = cycle(range(len(self.scratch)))
         self.room = search.options.together * LEAST_ROOM
         """Total capacity, in words, of the workspaces that may still be allocated."""
 
@@ -87,7 +98,7 @@ class LockstepSearch:
                 self._advance(under_way)
                 done_now = [sentence for sentence in under_way if sentence.stack > sentence.words]
                 under_way = [sentence for sentence in under_way if sentence.stack <= sentence.words]
-                done |= zip([s.number for s in done_now], self._map(self._finish, done_now), strict=True)
+                done |= self._map(self._finish, done_now)
             # sentences are completed out of order
             while upcoming in done:
                 yield done.pop(upcoming)
@@ -97,29 +108,30 @@ class LockstepSearch:
         """Return whether the cache of a neural feature is full and must be cleared before another sentence begins."""
         return any(feature.full() for feature, _ in self.search.neural)
 
-    def _workspace(self, words: int, may_wait: bool) -> tuple[int, Work] | None:
-        """Return a workspace for a sentence of ``words`` words, and the capacity of the workspace in words.
+    def _workspace(self, words: int, may_wait: bool) -> _Workspace | None:
+        """Return a workspace for a sentence of ``words`` words.
 
         If ``may_wait``, return None if a sentence in progress must be completed first.
         """
         room = LEAST_ROOM
         while room < words:
             room *= 2
-        index = next((i for i, (size, _) in enumerate(self.idle) if size == room), None)
+        index = next((i for i, workspace in enumerate(self.idle) if workspace.room == room), None)
         if index is not None:
             return self.idle.pop(index)
         # free idle workspaces of other sizes
         while self.idle and self.room < room:
-            self.room += self.idle.pop()[0]
+            self.room += self.idle.pop().room
         if self.room < room and may_wait:
             return None
         self.room -= room
-        return room, self.search.new_work(room)
+        thread = next(self.threads)
+        return _Workspace(room, thread, self.search.new_work(room, self.scratch[thread]))
 
-    def _begin(self, number: int, workspace: tuple[int, Work]) -> _Sentence:
+    def _begin(self, number: int, workspace: _Workspace) -> _Sentence:
         search, spans = self.search, self.search.looked_up.spans[number]
-        kernels.begin(spans, search.lms, search.several, search.ranked, workspace[1], search.constants)
-        return _Sentence(number, len(spans), *workspace)
+        kernels.begin(spans, search.lms, search.several, search.ranked, workspace.work, search.constants)
+        return _Sentence(number, len(spans), workspace)
 
     def _advance(self, under_way: list[_Sentence]) -> None:
         """Fill one stack of every sentence, choose the cells of its next stack, and score their n-grams."""
@@ -142,14 +154,19 @@ class LockstepSearch:
         )  # fmt: skip
         sentence.stack += 1
 
-    def _finish(self, sentence: _Sentence) -> Translation:
+    def _finish(self, sentence: _Sentence) -> tuple[int, Translation]:
         work, derivations = sentence.work, Derivations.empty(1, sentence.words)
         kernels.trace(work, kernels.best_complete(work, sentence.words), derivations, 0)
         (translation,) = self.search.found(sentence.number, derivations, work)
-        self.idle.append((sentence.room, work))
-        return translation
+        self.idle.append(sentence.workspace)
+        return sentence.number, translation
 
     def _map(self, function: Callable[[_Sentence], T], sentences: list[_Sentence]) -> list[T]:
-        if self.search.options.threads <= 1:
-            return [function(sentence) for sentence in sentences]
-        return list(self.pool.map(function, sentences))
+        """Return the results of a function for sentences, thread by thread."""
+
+        def of_thread(thread: int) -> list[T]:
+            return [function(sentence) for sentence in sentences if sentence.workspace.thread == thread]
+
+        if len(self.scratch) == 1:
+            return of_thread(0)
+        return [result for results in self.pool.map(of_thread, range(len(self.scratch))) for result in results]

@@ -14,7 +14,17 @@ from rnnsmt.base.arrays import concatenated_ranges
 from rnnsmt.search.kernels import stack as kernels
 from rnnsmt.search.kernels.features import FeatureTables, all_features
 from rnnsmt.search.kernels.neural_store import NgramText
-from rnnsmt.search.kernels.records import CELLS, QUERIES, Derivations, LanguageModels, SearchConstants, Work, new_work
+from rnnsmt.search.kernels.records import (
+    CELLS,
+    QUERIES,
+    Derivations,
+    LanguageModels,
+    Scratch,
+    SearchConstants,
+    Work,
+    new_scratch,
+    new_work,
+)
 from rnnsmt.search.model import SearchModel
 from rnnsmt.search.nbest import NBest, NBestExtractor, Translation, target_strings
 from rnnsmt.search.neural import NeuralFeature
@@ -132,25 +142,37 @@ class SentenceSearch:
         size, work = getattr(self._local, "work", (0, None))
         if work is None or size < words:
             size = max(words, LEAST_ROOM, min(2 * size, MAX_WORDS))
-            work = self.new_work(size)
+            work = self.new_work(size, self.new_scratch())
             self._local.work = (size, work)
         return work
 
-    def new_work(self, words: int) -> Work:
+    def new_scratch(self) -> Scratch:
+        """Return the scratch space of a thread, for all of its workspaces."""
+        return new_scratch(**self._limits)
+
+    def new_work(self, words: int, scratch: Scratch) -> Work:
         """Return a workspace for sentences of up to ``words`` words."""
-        options = self.options
         return new_work(
             words,
-            longest=self.looked_up.longest,
-            starts=self.constants.distortion_limit + 1,
-            pop_limit=options.pop_limit,
-            stack_size=options.stack_size,
-            keep_arcs=options.nbest > 0,
+            scratch,
+            **self._limits,
+            keep_arcs=self.options.nbest > 0,
             lms=len(self.model.lms),
-            neural=self._active,
-            cslm_cells=min(options.cslm_cells, options.pop_limit) if self._active else 0,
             longest_target=int(np.diff(self.looked_up.targets.bounds).max(initial=0)),
         )
+
+    @property
+    def _limits(self) -> dict[str, int]:
+        """Return the arguments that ``new_scratch`` and ``new_work`` have in common."""
+        options = self.options
+        return {
+            "longest": self.looked_up.longest,
+            "starts": self.constants.distortion_limit + 1,
+            "pop_limit": options.pop_limit,
+            "stack_size": options.stack_size,
+            "neural": self._active,
+            "cslm_cells": min(options.cslm_cells, options.pop_limit) if self._active else 0,
+        }
 
     def nothing(self) -> Translation:
         """Return the translation of an empty sentence."""

@@ -165,9 +165,9 @@ def test_long_sentences_count_as_several(loaded, monkeypatch):
     advance = LockstepSearch._advance
 
     def checked(self, under_way):
-        rooms = [sentence.room for sentence in under_way] + [room for room, _ in self.idle]
+        rooms = [workspace.room for workspace in [*(sentence.workspace for sentence in under_way), *self.idle]]
         assert sum(rooms) <= 4 * LEAST_ROOM or len(rooms) == 1
-        assert all(sentence.room >= sentence.words for sentence in under_way)
+        assert all(sentence.workspace.room >= sentence.words for sentence in under_way)
         together.append(len(under_way))
         advance(self, under_way)
 
@@ -197,7 +197,7 @@ def test_the_best_cells_are_scored(loaded):
     search = SentenceSearch(model, look_up(model, ["a b c"]), model.weights(model.ini), SearchOptions())
 
     def chosen(totals, requests, cells, weight=0.5, beam=-99.0, states=None) -> list[float]:
-        work, number = search.new_work(40), len(totals)
+        work, number = search.new_work(40, search.new_scratch()), len(totals)
         work.cells[:number], work.hypotheses[0], work.edges[0] = 0, 0, 0
         work.cells["total"][:number], work.cells["lm_request"][:number] = totals, range(number)
         work.lm_requests["total"][:number] = requests

@@ -36,7 +36,7 @@ def find_coverage(work, gap, mask, known, stamp):
     Returns:
         (index in ``Work.new_coverages``, number of coverages).
     """
-    number = find_item(work.coverage_table, stamp, mask, np.uint64(gap), known)
+    number = find_item(work.scratch.coverage_table, stamp, mask, np.uint64(gap), known)
     if number != known:
         return number, known
     work.new_coverages[known].gap = gap
@@ -230,7 +230,7 @@ def find_group(work, constants, edge, groups):
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def _visit_cells(ranked, work, constants, count, top, bins, listing, stamp):
-    """Count cells by estimate in ``Work.histogram``, or list them in ``Work.cells`` with their LM requests.
+    """Count cells by estimate in ``Scratch.histogram``, or list them in ``Work.cells`` with their LM requests.
 
     The width of a bin is ``constants.margin`` / ``BINS``. Bin 0 begins at the estimate ``top`` and also contains all
     better cells; the following bins contain worse cells.
@@ -274,7 +274,7 @@ def _visit_cells(ranked, work, constants, count, top, bins, listing, stamp):
                 if not below < bins:
                     continue
                 if not listing:
-                    work.histogram[max(np.int64(below), 0)] += 1
+                    work.scratch.histogram[max(np.int64(below), 0)] += 1
                     continue
                 if cells >= constants.pop_limit:
                     return cells, requests
@@ -306,11 +306,11 @@ def choose_cells(ranked, work, constants, count, stamp):
     top = -np.inf
     for edge in range(count):  # the best estimate of the first cells of edges; other cells may be better
         top = max(top, work.edges[edge].estimate)
-    work.histogram[:] = 0
+    work.scratch.histogram[:] = 0
     _visit_cells(ranked, work, constants, count, top, BINS, False, stamp)
     # as many whole bins as the pop limit allows; at least one, even if not all of its cells can be listed
     cells, chosen = np.int64(0), 0
-    while chosen < BINS and cells + work.histogram[chosen] <= constants.pop_limit:
-        cells += work.histogram[chosen]
+    while chosen < BINS and cells + work.scratch.histogram[chosen] <= constants.pop_limit:
+        cells += work.scratch.histogram[chosen]
         chosen += 1
     return _visit_cells(ranked, work, constants, count, top, max(chosen, 1), True, stamp)

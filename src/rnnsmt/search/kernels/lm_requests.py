@@ -67,7 +67,7 @@ def answer_requests(lm, ranked, work, requests):
         work: ``Work``; ``waiting`` contains the indices of the requests that still have words to score.
         requests: number of requests.
     """
-    waiting, count = work.waiting, 0
+    waiting, count = work.scratch.waiting, 0
     for number in range(requests):
         request = work.lm_requests[number]
         if request.position < request.end:

@@ -17,12 +17,12 @@ from rnnsmt.search.kernels.stack import add_cells, propose, recombination_key
 _NONE = -1
 
 _OTHER, _LEADER, _KEPT = range(3)
-"""Ranks of cells in ``NeuralWork.ranks``. A leader is the best of the cells that the n-gram search would recombine."""
+"""Ranks of cells in ``Scratch.ranks``. A leader is the best of the cells that the n-gram search would recombine."""
 
 
 @kernel(**INNER, **UNCOUNTED)
 def _estimate(cells, work, constants):
-    """Compute ``NeuralWork.estimates``, and return the best estimate.
+    """Compute ``Scratch.estimates``, and return the best estimate.
 
     An estimate is the total of a cell plus the sum of the weights of the neural features times the n-gram LM score of
     the new words: the n-gram LM score estimates the scores of all neural features, which score the same words. A
@@ -32,7 +32,7 @@ def _estimate(cells, work, constants):
     for number in range(cells):
         cell = work.cells[number]
         value = cell.total + constants.neural_weight * work.lm_requests[cell.lm_request].total
-        work.neural.estimates[number] = value
+        work.scratch.estimates[number] = value
         best = max(best, value)
     return best
 
@@ -45,8 +45,8 @@ def _mark_leaders(cells, threshold, ranked, work, constants, stamp):
     """
     groups = np.int64(0)
     for number in range(cells):
-        work.neural.ranks[number] = _OTHER
-        value = work.neural.estimates[number]
+        work.scratch.ranks[number] = _OTHER
+        value = work.scratch.estimates[number]
         if value < threshold:
             continue
         cell = work.cells[number]
@@ -56,15 +56,15 @@ def _mark_leaders(cells, threshold, ranked, work, constants, stamp):
         state = work.lm_requests[cell.lm_request].state
         forward = ranked.forward_class[cell.option]
         high, low = recombination_key(group, forward, state, 0)
-        first = find_item(work.recombination_table, stamp, high, low, number)
+        first = find_item(work.scratch.recombination_table, stamp, high, low, number)
         if first == number:
-            work.neural.leaders[number] = number
-        elif value > work.neural.estimates[work.neural.leaders[first]]:  # among equal cells the first is the leader
-            work.neural.ranks[work.neural.leaders[first]] = _OTHER
-            work.neural.leaders[first] = number
+            work.scratch.leaders[number] = number
+        elif value > work.scratch.estimates[work.scratch.leaders[first]]:  # among equal cells the first is the leader
+            work.scratch.ranks[work.scratch.leaders[first]] = _OTHER
+            work.scratch.leaders[first] = number
         else:
             continue
-        work.neural.ranks[number] = _LEADER
+        work.scratch.ranks[number] = _LEADER
     return groups
 
 
@@ -81,7 +81,7 @@ def _request(cell, requests, ranked, work, constants, stamp):
     target = ranked.target[option]
     start = work.edges[cell.edge].start
     low = pair(option, start) if constants.by_source else np.uint64(0)
-    number = find_item(work.neural.request_table, stamp, pair(context, target), low, requests)
+    number = find_item(work.scratch.request_table, stamp, pair(context, target), low, requests)
     if number != requests:
         return number, requests
     request = work.neural.requests[requests]
@@ -107,18 +107,18 @@ def _keep_best(cells, rank, room, threshold, work):
         return room
     count = 0
     for number in range(cells):
-        if rank <= work.neural.ranks[number] < _KEPT and work.neural.estimates[number] >= threshold:
-            work.values[count] = work.neural.estimates[number]
+        if rank <= work.scratch.ranks[number] < _KEPT and work.scratch.estimates[number] >= threshold:
+            work.scratch.values[count] = work.scratch.estimates[number]
             count += 1
     lowest, equal = threshold, room  # lowest estimate to keep, and how many cells may have exactly this one
     if count > room:
-        lowest, equal = last_place(work.values, count, room)
+        lowest, equal = last_place(work.scratch.values, count, room)
     n_kept = np.int64(0)
     for number in range(cells):
-        value = work.neural.estimates[number]
-        if rank <= work.neural.ranks[number] < _KEPT and (value > lowest or (value == lowest and equal > 0)):
+        value = work.scratch.estimates[number]
+        if rank <= work.scratch.ranks[number] < _KEPT and (value > lowest or (value == lowest and equal > 0)):
             equal -= value == lowest
-            work.neural.ranks[number] = _KEPT
+            work.scratch.ranks[number] = _KEPT
             n_kept += 1
     return n_kept
 
@@ -145,14 +145,14 @@ def choose_for_neural(cells, ends, ranked, work, constants):
         groups = _mark_leaders(cells, threshold, ranked, work, constants, stamp)
         room -= _keep_best(cells, _LEADER, (room + 1) // 2, threshold, work)
     else:
-        work.neural.ranks[:cells] = _OTHER
+        work.scratch.ranks[:cells] = _OTHER
     _keep_best(cells, _OTHER, room, threshold, work)
     n_kept = np.int64(0)
     requests = np.int64(0)
     # Move the kept cells to the front, in order (n_kept <= number). The requests and the new entries of the stores are
     # numbered in the same order, so that the batches of the networks do not depend on hash tables.
     for number in range(cells):
-        if work.neural.ranks[number] == _KEPT:
+        if work.scratch.ranks[number] == _KEPT:
             work.cells[n_kept] = work.cells[number]
             kept = work.cells[n_kept]
             work.neural.request_of[n_kept], requests = _request(kept, requests, ranked, work, constants, stamp)

@@ -218,16 +218,11 @@ BINS = 512
 
 
 class NeuralWork(NamedTuple):
-    """Scratch space for the neural features of a search, see ``Work``.
+    """State of the neural features in the search of one sentence, see ``Work``.
 
     Attributes:
-        estimates: ``float64`` [cells], estimated totals of the cells; empty without neural features.
-        ranks: ``int8`` [cells], ranks of the cells, see ``neural_choice``; empty without neural features.
-        leaders: ``int32`` [cells], for the first cell of each set that the n-gram search would recombine, the best cell
-            of the set so far; empty without neural features.
         requests: ``NEURAL_REQUEST`` [cslm_cells + 1], distinct requests to the features.
         request_of: ``int32`` [cslm_cells + 1], index of the request of each cell.
-        request_table: stamped hash table of ``requests``.
         entries: ``int32`` [features, n], for each feature the indices of the entries of all requests in its store, one
             request after the other.
         end_contexts: ``int32`` [features, cslm_cells + 1], context after each request in the store of each feature.
@@ -236,16 +231,46 @@ class NeuralWork(NamedTuple):
         joint_context_slots: ``int32`` [slots], hash table of ``joint_contexts``.
     """
 
-    estimates: np.ndarray
-    ranks: np.ndarray
-    leaders: np.ndarray
     requests: np.ndarray
     request_of: np.ndarray
-    request_table: np.ndarray
     entries: np.ndarray
     end_contexts: np.ndarray
     joint_contexts: np.ndarray
     joint_context_slots: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Arrays whose content is used only within one kernel call, so that the workspaces of one thread share them.
+
+    The shapes are explained in ``Work``.
+
+    Attributes:
+        new_hypotheses: ``NEW_HYPOTHESIS`` [cells], hypotheses of the stack that is being filled, before pruning.
+        waiting: ``int32`` [cells], indices of the incomplete ``Work.lm_requests``.
+        histogram: ``int64`` [BINS], number of cells by estimate.
+        values: ``float64`` [cells], scratch space for the selection of the n-th best value.
+        coverage_table: stamped hash table of ``Work.new_coverages``.
+        recombination_table: stamped hash table of ``new_hypotheses`` by ``stack.recombination_key``; in
+            ``neural_choice``, of ``Work.cells``.
+        request_table: stamped hash table of ``NeuralWork.requests``.
+        estimates: ``float64`` [cells], estimated totals of the cells; empty without neural features.
+        ranks: ``int8`` [cells], ranks of the cells, see ``neural_choice``; empty without neural features.
+        leaders: ``int32`` [cells], for the first cell of each set that the n-gram search would recombine, the best cell
+            of the set so far; empty without neural features.
+        stamp: ``int32`` [1], stamp of the current pass, see ``next_stamp``.
+    """
+
+    new_hypotheses: np.ndarray
+    waiting: np.ndarray
+    histogram: np.ndarray
+    values: np.ndarray
+    coverage_table: np.ndarray
+    recombination_table: np.ndarray
+    request_table: np.ndarray
+    estimates: np.ndarray
+    ranks: np.ndarray
+    leaders: np.ndarray
+    stamp: np.ndarray
 
 
 class Work(NamedTuple):
@@ -263,24 +288,18 @@ class Work(NamedTuple):
             the coverages stacks[k].coverage..stacks[k + 1].coverage - 1.
         new_coverages: ``NEW_COVERAGE`` [edges], distinct coverages of the stack that is being filled.
         new_groups: ``NEW_GROUP`` [cells], groups of the stack that is being filled.
-        new_hypotheses: ``NEW_HYPOTHESIS`` [cells], hypotheses of the stack that is being filled, before pruning.
         edges: ``EDGE`` [edges], edges into the stack that is being filled.
         cells: ``CELL`` [cells], selected cells of these edges.
         lm_requests: ``LM_REQUEST`` [cells], distinct requests of these cells.
-        waiting: ``int32`` [cells], indices of the incomplete ``lm_requests``.
-        histogram: ``int64`` [BINS], number of cells by estimate.
-        coverage_table: stamped hash table of ``new_coverages``.
-        recombination_table: stamped hash table of ``new_hypotheses`` by ``stack.recombination_key``; in
-            ``neural_choice``, of ``cells``.
         cache: ``LM_SCORE`` [CACHE_SLOTS], a direct-mapped cache: a new entry overwrites the previous entry of its slot.
             It is kept for the lifetime of the workspace; with several LMs, it is cleared for each sentence.
         joint_states: ``int32`` [joint states, LMs], state of each LM; empty with one LM.
         joint_slots: ``int32`` [slots], hash table of ``joint_states``.
-        neural: scratch space for the neural features.
-        values: ``float64`` [cells], scratch space for the selection of the n-th best value.
+        neural: state of the neural features.
         span_future: ``float64`` [words + 1, 64], future cost of a span by first word and length.
         tail_future: ``float64`` [words + 1], future cost of the suffix of the sentence that begins at a word.
-        counts: ``int64`` [11], see ``HYPOTHESES`` to ``QUERIES``.
+        counts: ``int64`` [10], see ``HYPOTHESES`` to ``QUERIES``.
+        scratch: scratch space, which other workspaces may share.
     """
 
     hypotheses: np.ndarray
@@ -290,36 +309,29 @@ class Work(NamedTuple):
     stacks: np.ndarray
     new_coverages: np.ndarray
     new_groups: np.ndarray
-    new_hypotheses: np.ndarray
     edges: np.ndarray
     cells: np.ndarray
     lm_requests: np.ndarray
-    waiting: np.ndarray
-    histogram: np.ndarray
-    coverage_table: np.ndarray
-    recombination_table: np.ndarray
     cache: np.ndarray
     joint_states: np.ndarray
     joint_slots: np.ndarray
     neural: NeuralWork
-    values: np.ndarray
     span_future: np.ndarray
     tail_future: np.ndarray
     counts: np.ndarray
+    scratch: Scratch
 
 
-HYPOTHESES, ARCS, GROUPS, COVERAGES, STAMP, JOINT_STATES, JOINT_CONTEXTS, CELLS, REQUESTS, EDGES, QUERIES = range(11)
-"""Indices into ``Work.counts``: numbers of hypotheses, arcs, groups and coverages in use; stamp of the current pass;
-numbers of joint states and joint contexts in use; and, as statistics of the search, numbers of cells, LM requests,
-edges and LM queries."""
+HYPOTHESES, ARCS, GROUPS, COVERAGES, JOINT_STATES, JOINT_CONTEXTS, CELLS, REQUESTS, EDGES, QUERIES = range(10)
+"""Indices into ``Work.counts``: numbers of hypotheses, arcs, groups and coverages in use; numbers of joint states and
+joint contexts in use; and, as statistics of the search, numbers of cells, LM requests, edges and LM queries."""
 
 
 @kernel(forceinline=True, **INNER, **UNCOUNTED)
 def next_stamp(work):
     """Begin a pass over the stack that is being filled; return the stamp of the pass, which empties stamped tables."""
-    stamp = np.int32(work.counts[STAMP] + 1)
-    work.counts[STAMP] = stamp
-    return stamp
+    work.scratch.stamp[0] += np.int32(1)
+    return work.scratch.stamp[0]
 
 
 class Extension(NamedTuple):
@@ -368,8 +380,29 @@ class Derivations(NamedTuple):
         )
 
 
+def new_scratch(
+    longest: int, starts: int, pop_limit: int, stack_size: int, neural: int = 0, cslm_cells: int = 0
+) -> Scratch:
+    """Allocate scratch space for sentences of any length; the arguments are those of ``new_work``."""
+    cells = pop_limit + 1
+    return Scratch(
+        new_hypotheses=np.empty(cells, NEW_HYPOTHESIS),
+        waiting=np.empty(cells, np.int32),
+        histogram=np.empty(BINS, np.int64),
+        values=np.empty(cells, np.float64),
+        coverage_table=new_table(longest * min(pop_limit, stack_size) * starts + 1),
+        recombination_table=new_table(2 * cells),  # at most a quarter full, because every cell is looked up
+        request_table=new_table(cslm_cells + 1),
+        estimates=np.empty(cells if neural else 0, np.float64),
+        ranks=np.empty(cells if neural else 0, np.int8),
+        leaders=np.empty(cells if neural else 0, np.int32),
+        stamp=np.zeros(1, np.int32),
+    )
+
+
 def new_work(
     words: int,
+    scratch: Scratch,
     longest: int,
     starts: int,
     pop_limit: int,
@@ -383,6 +416,7 @@ def new_work(
     """Allocate the workspace for sentences of up to ``words`` words.
 
     Args:
+        scratch: from ``new_scratch``, with the same values of the other arguments.
         longest: number of words of the longest source phrase.
         starts: maximum number of start positions of a phrase that extends a hypothesis (distortion limit + 1).
         pop_limit: maximum number of cells to score per stack.
@@ -410,31 +444,22 @@ def new_work(
         stacks=np.zeros(words + 2, STACK),
         new_coverages=np.empty(edges, NEW_COVERAGE),
         new_groups=np.empty(cells, NEW_GROUP),
-        new_hypotheses=np.empty(cells, NEW_HYPOTHESIS),
         edges=np.empty(edges, EDGE),
         cells=np.empty(cells, CELL),
         lm_requests=np.empty(cells, LM_REQUEST),
-        waiting=np.empty(cells, np.int32),
-        histogram=np.empty(BINS, np.int64),
-        coverage_table=new_table(edges),
-        recombination_table=new_table(2 * cells),  # at most a quarter full, because every cell is looked up
         cache=cache,
         joint_states=np.empty((joint, lms), np.int32),
         joint_slots=np.empty(power_of_two(2 * joint) if joint else 0, np.int32),
         neural=NeuralWork(
-            estimates=np.empty(cells if neural else 0, np.float64),
-            ranks=np.empty(cells if neural else 0, np.int8),
-            leaders=np.empty(cells if neural else 0, np.int32),
             requests=np.empty(cslm_cells + 1, NEURAL_REQUEST),
             request_of=np.empty(cslm_cells + 1, np.int32),
-            request_table=new_table(cslm_cells + 1),
             entries=np.empty((neural, cslm_cells * (longest_target + 1) + 1), np.int32),
             end_contexts=np.empty((neural, cslm_cells + 1), np.int32),
             joint_contexts=np.empty((contexts, neural), np.int32),
             joint_context_slots=np.empty(power_of_two(2 * contexts) if contexts else 0, np.int32),
         ),
-        values=np.empty(cells, np.float64),
         span_future=np.empty((words + 1, 64), np.float64),
         tail_future=np.empty(words + 1, np.float64),
-        counts=np.zeros(11, np.int64),
+        counts=np.zeros(10, np.int64),
+        scratch=scratch,
     )

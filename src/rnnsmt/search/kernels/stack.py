@@ -120,9 +120,9 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
     total, edge, back, option, state, context, group = extension
     forward = ranked.forward_class[option]
     high, low = recombination_key(group, forward, state, context)
-    number = find_item(work.recombination_table, stamp, high, low, fresh)
+    number = find_item(work.scratch.recombination_table, stamp, high, low, fresh)
     if number != fresh:
-        known = work.new_hypotheses[number]
+        known = work.scratch.new_hypotheses[number]
         if total > known.total:  # exchange the two hypotheses: the worse one becomes an arc into the better one
             if constants.keep_arcs:
                 known.arc = keep_arc(work, known.total, known.back, known.option, known.edge, known.arc)
@@ -133,7 +133,7 @@ def add_hypothesis(ranked, work, constants, extension, fresh, stamp):
         elif constants.keep_arcs:
             known.arc = keep_arc(work, total, back, option, edge, known.arc)
         return fresh
-    new = work.new_hypotheses[fresh]
+    new = work.scratch.new_hypotheses[fresh]
     new.total = total
     new.state = state
     new.context = context
@@ -157,12 +157,12 @@ def prune(work, constants, fresh, best):
     room = fresh  # number of hypotheses to keep whose total equals the threshold; the first ones are kept
     if fresh > constants.stack_size:
         for i in range(fresh):
-            work.values[i] = work.new_hypotheses[i].total
-        lowest, equal = last_place(work.values, fresh, constants.stack_size)
+            work.scratch.values[i] = work.scratch.new_hypotheses[i].total
+        lowest, equal = last_place(work.scratch.values, fresh, constants.stack_size)
         if lowest >= threshold:
             threshold, room = lowest, equal
     for i in range(fresh):
-        new = work.new_hypotheses[i]
+        new = work.scratch.new_hypotheses[i]
         if new.total == threshold:
             room -= 1
         if new.total < threshold or (new.total == threshold and room < 0):
@@ -231,7 +231,7 @@ def store(k, work, constants, fresh, groups, best):
     work.stacks[k].coverage = work.counts[COVERAGES]
     place_groups(work, groups)
     for i in range(fresh):
-        new = work.new_hypotheses[i]
+        new = work.scratch.new_hypotheses[i]
         if new.group == _NONE:
             continue
         edge = work.edges[new.edge]
