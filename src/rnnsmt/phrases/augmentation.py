@@ -47,6 +47,8 @@ def augment_table(table: str, columns: Sequence[Sequence[str]], output: str, thr
             count = len(bounds)
             parts = [column.probabilities(np.arange(lines, lines + count)) for column in opened]
             lines += count
+            for column in opened:
+                column.release()
             if any(len(values) < count for values in parts):
                 continue  # the table is longer than a column: only count the lines, for the error message
             buffer = np.empty(max_output_bytes(len(text), count, len(parts)), np.uint8)

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rnnsmt.base.array_file import ArrayFile, ArrayWriter, write_arrays
+from rnnsmt.base.arrays import release_pages
 from rnnsmt.base.errors import InputError
 from rnnsmt.base.kernels.decimals import six_digits
 from rnnsmt.base.paths import StrPath
@@ -165,6 +166,11 @@ class ColumnScores:
         scores = np.empty(len(rows))
         scores[order] = np.concatenate([scores[places] for _, scores, places in self._pieces(rows[order])])
         return scores
+
+    def release(self) -> None:
+        """Unmap the pages that have been read, e.g. in a pass over all pairs."""
+        for _, scores in self._parts:
+            release_pages(scores.base)
 
     def _pieces(self, rows: NDArray[np.int64]) -> Iterator[tuple[Path, NDArray[np.float32], NDArray[np.int64]]]:
         """Yield the path and scores of each shard, and the ``rows`` (ascending) in it, as indices in the shard."""

@@ -1,6 +1,7 @@
 """Selection of phrase pairs for texts: the phrase table with which the decoder translates the texts.
 
-All source phrases in the file of phrase pairs are read once, in blocks; scores are read only for the selected pairs.
+All source phrases in the file of phrase pairs are read once; scores are read only for the selected pairs. Both are read
+in blocks, and then unmapped: memory grows with the number of selected pairs, not with the size of the files.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,9 +18,19 @@ from rnnsmt.base.kernels.strings import Interner, intern
 from rnnsmt.base.paths import StrPath
 from rnnsmt.base.progress import Meter, warn
 from rnnsmt.base.reading import check_tokenised, read_byte_lines
-from rnnsmt.phrases.column_files import AFFILIATIONS, COUNT_NAMES, TableScores, arrays_of, open_columns
+from rnnsmt.phrases.column_files import (
+    AFFILIATIONS,
+    COUNT_NAMES,
+    ColumnScores,
+    TableScores,
+    arrays_of,
+    open_columns,
+)
 from rnnsmt.phrases.pairs import BLOCK, PhraseIds, PhrasePairs
 from rnnsmt.phrases.table import PhraseTable, distinct_rows, index_of, log_scores_of
+
+SELECTED = 1 << 16
+"""Number of selected runs or pairs that are read at a time; each run maps at least 64 kB of each array."""
 
 WORD_BYTES = 4
 """Number of bytes of a word id (``uint32``); phrases are interned as the bytes of their word ids."""
@@ -51,29 +62,36 @@ def select_table(
     orientations = TableScores(reordering, store, "phrases reordering")
     further = open_columns(columns, store)
     runs = np.arange(len(store.first) - 1) if texts is None else _runs_of_texts(store, texts)
-    lengths = store.first[runs + 1] - store.first[runs]
-    rows = concatenated_ranges(store.first[runs], lengths)
+    first, end = np.concatenate([store.first[np.stack([block, block + 1])] for block in _blocks(runs, store)], axis=1)
+    rows = concatenated_ranges(first, end - first)
     if not len(rows):
         warn("no phrase pair of the table occurs in the text; all words remain untranslated")
-    sources, source_words = _renumbered(store.sides[0].select(runs), store.words[0])
-    targets, target_words = _renumbered(store.sides[1].select(rows), store.words[1])
-    probabilities = [table.probabilities(rows), *(six_digits(one.probabilities(rows))[:, None] for one in further)]
+    (sources, source_words), (targets, target_words) = (
+        _renumbered(PhraseIds.concatenated([side.select(block) for block in _blocks(index, store)]), words)
+        for side, index, words in zip(store.sides, (runs, rows), store.words, strict=True)
+    )
+    probabilities = [np.concatenate([table.probabilities(block) for block in _blocks(rows, table)])]
+    for one in further:
+        scores_of_column = [one.probabilities(block) for block in _blocks(rows, one)]
+        probabilities.append(six_digits(np.concatenate(scores_of_column))[:, None])
     affiliations, count = arrays_of(
         table, (AFFILIATIONS, COUNT_NAMES[2]), "create it again with `phrases import-table`"
     )
+    affiliated = PhraseIds(affiliations, store.sides[1].offsets)
     words = Interner()
     words.add(source_words)
-    store.release()
     selected = PhraseTable(
         words,
         target_words,
         sources,
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(end - first)]),
         targets,
         log_scores_of(np.concatenate(probabilities, axis=1)),
-        distinct_rows(log_scores_of(orientations.probabilities(rows))),
-        PhraseIds(affiliations, store.sides[1].offsets).select(rows).words,
-        count[rows].astype(np.float32),
+        distinct_rows(
+            log_scores_of(np.concatenate([orientations.probabilities(block) for block in _blocks(rows, orientations)]))
+        ),
+        np.concatenate([affiliated.select(block).words for block in _blocks(rows, table, store)]),
+        np.concatenate([count[block].astype(np.float32) for block in _blocks(rows, table)]),
         index_of(sources),
     )
     figures: dict[str, object] = {"source phrases": len(runs), "phrase pairs": len(rows), "of phrase pairs": len(store)}
@@ -90,7 +108,10 @@ def _runs_of_texts(store: PhrasePairs, texts: Sequence[StrPath]) -> NDArray[np.i
     """Return the runs (``rnnsmt.phrases.pairs``) whose source phrase occurs in texts."""
     vocabulary = Interner()
     vocabulary.number(store.vocabulary("source").tobytes())
-    longest = max(int(np.diff(block).max()) for block in _blocks(store.sides[0].offsets))
+    longest = 0
+    for begin in range(0, len(store.first) - 1, BLOCK):
+        longest = max(longest, int(np.diff(store.sides[0].offsets[begin : begin + BLOCK + 1]).max()))
+        store.release()
     phrases, any_words = Interner(), False
     for text in texts:
         for ids, bounds in _sentences(text, vocabulary):
@@ -112,10 +133,12 @@ def _runs_of_texts(store: PhrasePairs, texts: Sequence[StrPath]) -> NDArray[np.i
     return np.concatenate(selected)
 
 
-def _blocks(offsets: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Yield offsets in blocks; the last element of a block is the first element of the next block."""
-    for begin in range(0, len(offsets) - 1, BLOCK):
-        yield offsets[begin : begin + BLOCK + 1]
+def _blocks(rows: NDArray[np.int64], *files: PhrasePairs | TableScores | ColumnScores) -> Iterator[NDArray[np.int64]]:
+    """Yield rows in blocks of ``SELECTED``, at least one; after each block, unmap the pages of the files."""
+    for begin in range(0, max(len(rows), 1), SELECTED):
+        yield rows[begin : begin + SELECTED]
+        for file in files:
+            file.release()
 
 
 def _sentences(text: StrPath, vocabulary: Interner) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.int64]]]:

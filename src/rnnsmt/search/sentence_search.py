@@ -194,7 +194,7 @@ class SentenceSearch:
         if self.options.nbest > 0 and words[0]:
             listed = self._extractor().derivations(work, int(words[0]), self.options.nbest)
             nbest = self.realized(listed, np.full(len(listed.offsets) - 1, first))
-            if not self._all_neural and derivations.is_first_of(listed):  # the usual case: its features are known
+            if derivations.is_first_of(listed):  # the usual case: its features are known
                 best = nbest.first(self.weights)
         best = best or self.realized(derivations, numbers)
         passed = np.concatenate([[0], np.cumsum(self._is_passed(derivations))])[derivations.offsets]
