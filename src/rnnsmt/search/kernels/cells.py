@@ -247,6 +247,7 @@ def _visit_cells(ranked, work, constants, count, top, bins, listing, stamp):
     """
     scale = BINS / constants.margin
     floor = top - bins / scale
+    histogram, counted = work.scratch.histogram, np.int64(0)
     cells = np.int64(0)
     requests = np.int64(0)
     for edge in range(count):
@@ -274,7 +275,8 @@ def _visit_cells(ranked, work, constants, count, top, bins, listing, stamp):
                 if not below < bins:
                     continue
                 if not listing:
-                    work.scratch.histogram[max(np.int64(below), 0)] += 1
+                    histogram[max(np.int64(below), 0)] += 1
+                    counted += 1
                     continue
                 if cells >= constants.pop_limit:
                     return cells, requests
@@ -287,6 +289,12 @@ def _visit_cells(ranked, work, constants, count, top, bins, listing, stamp):
                 cell.lm_request, requests = add_request(
                     ranked, work, hypothesis.state, ranked.target[option], requests, stamp
                 )
+        if not listing and counted > constants.pop_limit:
+            # the last bins are not needed if the others already have too many cells
+            while counted - histogram[bins - 1] > constants.pop_limit:
+                bins -= 1
+                counted -= histogram[bins]
+            floor = top - (bins + 1) / scale  # one more bin, because of rounding
     return cells, requests
 
 
