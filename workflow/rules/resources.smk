@@ -148,7 +148,7 @@ def search_megabytes(base, slope, neural):
 
 
 # Of the jobs that decode all texts of a system.
-DECODING_MB = search_megabytes(480, 6, neural=(400, 18500))
+DECODING_MB = search_megabytes(480, 6, neural=(200, 18500))
 
 
 def minutes(base, slope=0, parts=lambda wildcards: 1):

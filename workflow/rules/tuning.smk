@@ -64,7 +64,7 @@ else:
         threads: TUNING_THREADS
         resources:
             **SEARCH_ON_DEVICE,
-            mem_mb=search_megabytes(480, 10, neural=(600, 37000)),
+            mem_mb=search_megabytes(480, 10, neural=(200, 37000)),
             runtime=longest,
         params:
             version=version("tuning", "tune", registries.OPTIMIZERS.package(settings.tuning.optimizer)),
