@@ -29,8 +29,9 @@ from rnnsmt.phrases.column_files import (
 from rnnsmt.phrases.pairs import BLOCK, PhraseIds, PhrasePairs
 from rnnsmt.phrases.table import PhraseTable, distinct_rows, index_of, log_scores_of
 
-SELECTED = 1 << 16
-"""Number of selected runs or pairs that are read at a time; each run maps at least 64 kB of each array."""
+SELECTED = 1 << 13
+"""Number of selected runs or pairs that are read at a time. The system maps 64 kB at once, so that at most 0.5 GB of an
+array are mapped, however far apart the pairs are."""
 
 WORD_BYTES = 4
 """Number of bytes of a word id (``uint32``); phrases are interned as the bytes of their word ids."""

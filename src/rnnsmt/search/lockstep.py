@@ -14,7 +14,6 @@ other sentences, so translations do not depend on the number of sentences in pro
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import cycle
 from typing import NamedTuple, TypeVar
 
 from rnnsmt.search.kernels import stack as kernels
@@ -69,7 +68,8 @@ class LockstepSearch:
         self.search, self.pool = search, pool
         self.idle: list[_Workspace] = []
         self.scratch = [search.new_scratch() for _ in range(max(search.options.threads, 1))]
-        self.threads = cycle(range(len(self.scratch)))
+        self.workspaces = [0] * len(self.scratch)
+        """Number of workspaces of each thread."""
         self.room = search.options.together * LEAST_ROOM
         """Total capacity, in words, of the workspaces that may still be allocated."""
 
@@ -121,11 +121,14 @@ class LockstepSearch:
             return self.idle.pop(index)
         # free idle workspaces of other sizes
         while self.idle and self.room < room:
-            self.room += self.idle.pop().room
+            dropped = self.idle.pop()
+            self.room += dropped.room
+            self.workspaces[dropped.thread] -= 1
         if self.room < room and may_wait:
             return None
         self.room -= room
-        thread = next(self.threads)
+        thread = self.workspaces.index(min(self.workspaces))
+        self.workspaces[thread] += 1
         return _Workspace(room, thread, self.search.new_work(room, self.scratch[thread]))
 
     def _begin(self, number: int, workspace: _Workspace) -> _Sentence:

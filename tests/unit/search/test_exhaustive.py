@@ -11,7 +11,7 @@ from rnnsmt.formats.ini import MosesIni
 from rnnsmt.registries import SEARCH_FEATURES
 from rnnsmt.search.decoder import decode, translations
 from rnnsmt.search.kernels import stack as kernels
-from rnnsmt.search.kernels.records import Work
+from rnnsmt.search.kernels.records import BINS, EDGES, RankedOptions, Work
 from rnnsmt.search.model import SUPPORTED, SearchModel, load_model
 from rnnsmt.search.options import SearchOptions
 from rnnsmt.search.sentence_search import SentenceSearch
@@ -137,6 +137,53 @@ def test_features_are_those_of_the_definitions(tmp_path: Path, columns: int, reo
         for text, vector, phrases in zip(nbest.texts, nbest.features, nbest.phrases, strict=True):
             path = path_of(text, phrases)
             assert vector == pytest.approx(_vector(model, features(tiny, words, path)), abs=1e-4)
+
+
+@pytest.mark.parametrize("pop_limit", [1, 5, 20, 60])
+def test_listed_cells_are_those_of_the_best_whole_bins(tmp_path: Path, pop_limit: int) -> None:
+    """The search stops counting the cells of bins that the pop limit cannot reach; this selection counts all cells."""
+    model, _ = _loaded(tiny_model(tmp_path, 5))
+    options = SearchOptions(pop_limit=pop_limit, beam_threshold=0.0, margin=200.0)
+    search = SentenceSearch(model, look_up(model, ["a b c b a c c b a"]), model.weights(model.ini), options)
+    work, ranked, constants = search.new_work(40, search.new_scratch()), search.ranked, search.constants
+    (spans,) = search.looked_up.spans
+    kernels.begin(spans, search.lms, search.several, ranked, work, constants)
+    more_than_limit = 0
+    for stack in range(1, len(spans) + 1):
+        before = int(work.counts[EDGES])
+        cells = kernels.propose(stack, spans, search.lms, search.several, ranked, work, constants)
+        edges = work.edges[: int(work.counts[EDGES]) - before]
+        found = work.cells[:cells]
+        bins = _bins_of_cells(edges, work, ranked, constants.margin)
+        more_than_limit += sum(map(len, bins)) > pop_limit
+        whole = 1
+        while sum(map(len, bins[: whole + 1])) <= pop_limit and whole < BINS:
+            whole += 1
+        best = sorted(cell for content in bins[:whole] for cell in content)[:pop_limit]
+        listed = zip(found["edge"].tolist(), found["hypothesis"].tolist(), found["option"].tolist(), strict=True)
+        assert list(listed) == best
+        kernels.add_cells(stack, cells, ranked, work, constants, False, 0)
+    assert more_than_limit >= (5 if pop_limit < 60 else 1)
+
+
+def _bins_of_cells(
+    edges: np.ndarray, work: Work, ranked: RankedOptions, margin: float
+) -> list[list[tuple[int, int, int]]]:
+    """Return (edge, hypothesis, option) of all cells within the margin, by bin."""
+    bins: list[list[tuple[int, int, int]]] = [[] for _ in range(BINS)]
+    top, scale = edges["estimate"].max(), BINS / margin
+    for number, edge in enumerate(edges):
+        group = work.groups[edge["group"]]
+        for row in range(group["first"], group["first"] + group["count"]):
+            hypothesis = work.hypotheses[row]
+            base = hypothesis["score"] + edge["base"]
+            if hypothesis["option"] >= 0:
+                base += ranked.forward[ranked.forward_class[hypothesis["option"]], edge["forward"]]
+            for option in range(edge["first"], edge["last"]):
+                below = (top - (base + ranked.guess[edge["backward"], option])) * scale
+                if below < BINS:
+                    bins[max(int(below), 0)].append((number, row, option))
+    return bins
 
 
 def test_one_search_does_not_depend_on_threads_or_on_what_was_loaded(tmp_path: Path) -> None:

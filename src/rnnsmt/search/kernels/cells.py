@@ -238,7 +238,8 @@ def _visit_cells(ranked, work, constants, count, top, bins, listing, stamp):
     Args:
         count: number of edges.
         top: upper bound of the estimates in bin 0, except for better cells.
-        bins: number of bins; worse cells are ignored.
+        bins: number of bins; worse cells are ignored. Counts of the last bins may be incomplete if the bins before them
+            have more than ``pop_limit`` cells.
         listing: True: list the cells, at most ``pop_limit``; False: count them. It must be a constant.
         stamp: stamp of the current pass, from ``next_stamp``.
 

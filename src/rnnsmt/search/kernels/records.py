@@ -240,7 +240,7 @@ class NeuralWork(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Arrays whose content is used only within one kernel call, so that the workspaces of one thread share them.
+    """Arrays that the workspaces of a thread share: a kernel call needs no content of earlier calls, except stamps.
 
     The shapes are explained in ``Work``.
 
