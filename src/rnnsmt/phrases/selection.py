@@ -109,10 +109,8 @@ def _runs_of_texts(store: PhrasePairs, texts: Sequence[StrPath]) -> NDArray[np.i
     """Return the runs (``rnnsmt.phrases.pairs``) whose source phrase occurs in texts."""
     vocabulary = Interner()
     vocabulary.number(store.vocabulary("source").tobytes())
-    longest = 0
-    for begin in range(0, len(store.first) - 1, BLOCK):
-        longest = max(longest, int(np.diff(store.sides[0].offsets[begin : begin + BLOCK + 1]).max()))
-        store.release()
+    runs, ends = len(store.first) - 1, store.sides[0].offsets
+    longest = max(int(np.diff(ends[part.start : part.stop + 1]).max(initial=0)) for part in _parts(runs, BLOCK, store))
     phrases, any_words = Interner(), False
     for text in texts:
         for ids, bounds in _sentences(text, vocabulary):
@@ -122,22 +120,26 @@ def _runs_of_texts(store: PhrasePairs, texts: Sequence[StrPath]) -> NDArray[np.i
             add_spans(phrases.table, ids, ids.view(np.uint8), bounds, longest)
     if not any_words:
         raise InputError(f"{texts[0]}: the input contains no words")
-    meter = Meter("selecting", len(store.first) - 1, "source phrases")
+    meter = Meter("selecting", runs, "source phrases")
     selected = []
-    for begin in range(0, len(store.first) - 1, BLOCK):
-        end = min(begin + BLOCK, len(store.first) - 1)
-        words, offsets = store.sides[0].select(np.arange(begin, end))
+    for part in _parts(runs, BLOCK, store):
+        words, offsets = store.sides[0].select(np.arange(part.start, part.stop))
         found = phrases.find_all(words.astype(np.uint32).view(np.uint8), offsets * WORD_BYTES)
-        selected.append(begin + np.flatnonzero(found >= 0))
-        store.release()
-        meter.add(end - begin)
+        selected.append(part.start + np.flatnonzero(found >= 0))
+        meter.add(part.stop - part.start)
     return np.concatenate(selected)
 
 
 def _blocks(rows: NDArray[np.int64], *files: PhrasePairs | TableScores | ColumnScores) -> Iterator[NDArray[np.int64]]:
-    """Yield rows in blocks of ``SELECTED``, at least one; after each block, unmap the pages of the files."""
-    for begin in range(0, max(len(rows), 1), SELECTED):
-        yield rows[begin : begin + SELECTED]
+    """Yield rows in blocks of ``SELECTED``, see ``_parts``."""
+    for part in _parts(len(rows), SELECTED, *files):
+        yield rows[part]
+
+
+def _parts(count: int, size: int, *files: PhrasePairs | TableScores | ColumnScores) -> Iterator[slice]:
+    """Yield the parts of a range of ``count`` elements, at least one; after each part, unmap the pages of the files."""
+    for begin in range(0, max(count, 1), size):
+        yield slice(begin, min(begin + size, count))
         for file in files:
             file.release()
 

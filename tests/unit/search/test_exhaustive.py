@@ -141,7 +141,7 @@ def test_features_are_those_of_the_definitions(tmp_path: Path, columns: int, reo
 
 @pytest.mark.parametrize("pop_limit", [1, 5, 20, 60])
 def test_listed_cells_are_those_of_the_best_whole_bins(tmp_path: Path, pop_limit: int) -> None:
-    """The search stops counting the cells of bins that the pop limit cannot reach; this selection counts all cells."""
+    """The search counts no cells in bins beyond the pop limit; the expected selection is made by counting all cells."""
     model, _ = _loaded(tiny_model(tmp_path, 5))
     options = SearchOptions(pop_limit=pop_limit, beam_threshold=0.0, margin=200.0)
     search = SentenceSearch(model, look_up(model, ["a b c b a c c b a"]), model.weights(model.ini), options)

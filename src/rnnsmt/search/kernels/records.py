@@ -380,6 +380,14 @@ class Derivations(NamedTuple):
         )
 
 
+def _most_edges(longest: int, starts: int, pop_limit: int, stack_size: int) -> int:
+    """Return an upper bound of the number of edges into a stack; the arguments are those of ``new_work``.
+
+    The edges come from one stack for each phrase length, which has at most min(pop_limit, stack_size) groups.
+    """
+    return longest * min(pop_limit, stack_size) * starts + 1
+
+
 def new_scratch(
     longest: int, starts: int, pop_limit: int, stack_size: int, neural: int = 0, cslm_cells: int = 0
 ) -> Scratch:
@@ -390,7 +398,7 @@ def new_scratch(
         waiting=np.empty(cells, np.int32),
         histogram=np.empty(BINS, np.int64),
         values=np.empty(cells, np.float64),
-        coverage_table=new_table(longest * min(pop_limit, stack_size) * starts + 1),
+        coverage_table=new_table(_most_edges(longest, starts, pop_limit, stack_size)),
         recombination_table=new_table(2 * cells),  # at most a quarter full, because every cell is looked up
         request_table=new_table(cslm_cells + 1),
         estimates=np.empty(cells if neural else 0, np.float64),
@@ -429,8 +437,7 @@ def new_work(
     capacity = min(pop_limit, stack_size)
     hypotheses = words * capacity + 1
     arcs = words * pop_limit + 1 if keep_arcs else 1
-    # the edges into a stack come from one stack for each phrase length, which has at most ``capacity`` groups
-    edges = longest * capacity * min(starts, words) + 1
+    edges = _most_edges(longest, min(starts, words), pop_limit, stack_size)
     cells = pop_limit + 1
     cache = np.empty(CACHE_SLOTS, LM_SCORE)
     cache["key"] = -1
